@@ -1,0 +1,60 @@
+"""The `alidade` command: one module a command, registered here.
+
+Commands import torch and the rest of the package inside their functions, so that `alidade --help` is quick.
+Whatever a person can cause ends as one sentence on stderr and exit code 2 (`run_command`).
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from alidade import __version__
+from alidade.errors import AlidadeError
+
+app = typer.Typer(
+    name="alidade",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    help="Translation in which every target word points at the source word that it translates.",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"alidade {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Options of every command; `main` looks for --debug itself, before anything can go wrong."""
+
+
+def main() -> None:
+    """Run the command; an error that a person can mend is one sentence on stderr and exit code 2."""
+    try:
+        app()
+    except (AlidadeError, OSError) as error:
+        if "--debug" in sys.argv[1:]:
+            raise
+        typer.echo(f"alidade: {_sentence(error)}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("alidade: stopped", err=True)
+        sys.exit(130)
+
+
+def _sentence(error: AlidadeError | OSError) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)

@@ -1,0 +1,8 @@
+"""The ids that every vocabulary shares."""
+
+from typing import Final
+
+PAD: Final = 0
+BOS: Final = 1
+EOS: Final = 2
+UNK: Final = 3
