@@ -1,0 +1,83 @@
+"""From links to exactly one source position for each target piece (DESIGN.md, section 3).
+
+Position j is source piece f_j counted from 1, because 0 is `<s>`. A unit is what the aligner counted: a word or a
+piece. A target unit with several links takes the middle one; one without takes the position of the nearest linked
+target unit, the right one of two that are equally near (Devlin et al., 2014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
+
+from alidade.alignment.links import Alignment, Link
+
+if TYPE_CHECKING:
+    from alidade.text.subwords import Encoding
+
+Unit = Literal["words", "pieces"]
+
+
+def positions_of_pieces(alignment: Alignment, source: Encoding, target: Encoding, unit: Unit) -> list[int]:
+    """b_1 .. b_I of the target's pieces, in 1..J; `</s>` is left to the batches.
+
+    A pair without links goes along the diagonal.
+    """
+    num_source, num_target = len(source.pieces), len(target.pieces)
+    if unit == "pieces":
+        sources = nearest_links(alignment.links, num_target)
+        return diagonal(num_source, num_target) if sources is None else [piece + 1 for piece in sources]
+    source_words = nearest_links(alignment.links, len(target.words))
+    if source_words is None:
+        return diagonal(num_source, num_target)
+    positions: list[int] = []
+    for word, source_word in enumerate(source_words):
+        positions += _spread(source.pieces_of_word(source_word), len(target.pieces_of_word(word)))
+    return positions
+
+
+def nearest_links(links: Iterable[Link], num_target: int) -> list[int] | None:
+    """The one source unit of each target unit, or None if there is no link at all."""
+    sources_of: list[list[int]] = [[] for _ in range(num_target)]
+    for source, target in links:
+        sources_of[target].append(source)
+    middle = [_middle(sources) if sources else None for sources in sources_of]
+    return _fill_from_nearest(middle)
+
+
+def diagonal(num_source: int, num_target: int) -> list[int]:
+    """Positions that walk evenly through the source: the guess when nothing is linked."""
+    return [(2 * i + 1) * num_source // (2 * num_target) + 1 for i in range(num_target)]
+
+
+def _middle(sources: list[int]) -> int:
+    """The middle one; of two, the left, so that the rest of the phrase still lies ahead."""
+    if len(sources) == 1:
+        return sources[0]
+    return sorted(sources)[(len(sources) - 1) // 2]
+
+
+def _fill_from_nearest(values: list[int | None]) -> list[int] | None:
+    """Replace None by the nearest value, the right one of two that are equally near."""
+    known = [i for i, value in enumerate(values) if value is not None]
+    if not known:
+        return None
+    filled: list[int] = []
+    following = iter(known[1:])
+    left, right = known[0], known[0]
+    for i in range(len(values)):
+        if i > right:
+            left, right = right, next(following, right)
+        nearest = right if abs(right - i) <= abs(i - left) else left
+        value = values[nearest]
+        assert value is not None
+        filled.append(value)
+    return filled
+
+
+def _spread(source_pieces: range, num_target: int) -> list[int]:
+    """Positions of a target word's pieces within its source word, from the first to the last in even steps."""
+    num_source = len(source_pieces)
+    if num_source == 1:
+        return [source_pieces.start + 1] * num_target
+    return [source_pieces.start + k * num_source // num_target + 1 for k in range(num_target)]
