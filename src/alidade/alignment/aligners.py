@@ -16,7 +16,7 @@ from typing import TextIO, TypeVar
 
 from alidade.alignment.links import Alignment, GoldAlignment
 from alidade.errors import AlidadeError
-from alidade.files import open_text
+from alidade.files import aside_name, read_lines
 
 Parsed = TypeVar("Parsed")
 
@@ -135,7 +135,7 @@ def _write_priors(eflomal: ModuleType, source: Path, target: Path, forward: Path
 @contextlib.contextmanager
 def _written_aside(paths: list[Path]) -> Iterator[dict[Path, Path]]:
     """Names beside the wanted ones to write to; all are renamed at the end, or all are removed."""
-    aside = {path: path.with_name(f"{path.name}.partial") for path in paths}
+    aside = {path: aside_name(path) for path in paths}
     try:
         yield aside
         for path, partial in aside.items():
@@ -146,13 +146,12 @@ def _written_aside(paths: list[Path]) -> Iterator[dict[Path, Path]]:
 
 
 def _parse_lines(path: Path, parse: Callable[[str], Parsed]) -> Iterator[Parsed]:
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, start=1):
-            try:
-                parsed = parse(line)
-            except AlidadeError as error:
-                raise AlidadeError(f"{path}, line {number}: {error}") from None
-            yield parsed
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            parsed = parse(line)
+        except AlidadeError as error:
+            raise AlidadeError(f"{path}, line {number}: {error}") from None
+        yield parsed
 
 
 def _open_plain(path: Path) -> TextIO:
