@@ -1,0 +1,104 @@
+"""From settings to modules: the only place that reads model settings."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from alidade.config import (
+    AnyModelSettings,
+    LayerChoice,
+    RnnJumpsSettings,
+    RnnSettings,
+    TransformerJumpsSettings,
+    TransformerSettings,
+)
+from alidade.errors import AlidadeError
+from alidade.models.layers import Shape
+from alidade.models.system import System
+from alidade.models.transformer import Transformer
+from alidade.models.transformer_aligned import AlignedTransformer
+from alidade.models.transformer_jumps import TransformerJumps
+
+
+def build_system(
+    lexical: TransformerSettings | RnnSettings | None,
+    alignment: TransformerJumpsSettings | RnnJumpsSettings | None,
+    source_vocabulary: int,
+    target_vocabulary: int,
+) -> System:
+    """A system with fresh weights, drawn from torch's global generator."""
+    for settings in (lexical, alignment):
+        _check_tying(settings, source_vocabulary, target_vocabulary)
+    return System(
+        None if lexical is None else _build_lexical(lexical, source_vocabulary, target_vocabulary),
+        None if alignment is None else _build_alignment(alignment, source_vocabulary, target_vocabulary),
+    )
+
+
+def _build_lexical(
+    settings: TransformerSettings | RnnSettings, source_vocabulary: int, target_vocabulary: int
+) -> nn.Module:
+    if isinstance(settings, RnnSettings):
+        raise AlidadeError("recurrent models are not built yet")
+    shape = _shape(settings)
+    if settings.kind == "transformer":
+        return Transformer(
+            shape,
+            encoder_layers=settings.encoder_layers,
+            decoder_layers=settings.decoder_layers,
+            source_vocabulary=source_vocabulary,
+            target_vocabulary=target_vocabulary,
+            tied_embeddings=settings.tied_embeddings,
+        )
+    return AlignedTransformer(
+        shape,
+        encoder_layers=settings.encoder_layers,
+        decoder_layers=settings.decoder_layers,
+        assisted_layers=_layer_numbers(settings.assisted_layers, settings.decoder_layers),
+        source_vocabulary=source_vocabulary,
+        target_vocabulary=target_vocabulary,
+        tied_embeddings=settings.tied_embeddings,
+    )
+
+
+def _build_alignment(
+    settings: TransformerJumpsSettings | RnnJumpsSettings, source_vocabulary: int, target_vocabulary: int
+) -> nn.Module:
+    if isinstance(settings, RnnJumpsSettings):
+        raise AlidadeError("recurrent models are not built yet")
+    return TransformerJumps(
+        _shape(settings),
+        encoder_layers=settings.encoder_layers if settings.encoder == "own" else None,
+        decoder_layers=settings.decoder_layers,
+        source_vocabulary=source_vocabulary,
+        target_vocabulary=target_vocabulary,
+        tied_embeddings=settings.tied_embeddings,
+        max_jump=settings.max_jump,
+    )
+
+
+def _shape(settings: TransformerSettings | TransformerJumpsSettings) -> Shape:
+    return Shape(
+        width=settings.width,
+        feed_forward=settings.feed_forward,
+        heads=settings.heads,
+        dropout=settings.dropout,
+        attention_dropout=settings.attention_dropout,
+        activation_dropout=settings.activation_dropout,
+        pre_norm=settings.pre_norm,
+    )
+
+
+def _layer_numbers(choice: LayerChoice, num_layers: int) -> list[int]:
+    if isinstance(choice, list):
+        return choice
+    return list(range(num_layers)) if choice == "all" else [num_layers - 1]
+
+
+def _check_tying(settings: AnyModelSettings | None, source_vocabulary: int, target_vocabulary: int) -> None:
+    if settings is not None and settings.tied_embeddings == "all" and source_vocabulary != target_vocabulary:
+        raise AlidadeError(
+            f'{settings.kind}: tied_embeddings = "all" needs one vocabulary for both languages, but they have '
+            f"{source_vocabulary} and {target_vocabulary} pieces; prepare the corpus with subwords.joint = true "
+            "or choose another tied_embeddings"
+        )

@@ -1,0 +1,183 @@
+"""The transformer's decoder, with or without alignment heads: forward for training, `DecoderState` for search.
+
+An alignment head adds `W_align h_{b_i}` to the output of a layer's source attention (paper, figure 2). All below
+the lowest head's addition does not depend on b_i, so in search it runs once a hypothesis; the rest runs once a
+row, a picked (hypothesis, position) pair.
+
+Dimensions: B sentences, K beam, R rows, S source, T target, D width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from alidade.models.cache import Ancestors, HypothesisCache, RowCache, Rows
+from alidade.models.layers import Embedding, Memory, Shape
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention, source attention, feed-forward."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.self_attention = shape.self_attention()
+        self.self_residual = shape.residual()
+        self.source_attention = shape.source_attention()
+        self.source_residual = shape.residual()
+        self.feed_forward = shape.feed_forward_layer()
+        self.feed_forward_residual = shape.residual()
+
+    def forward(self, x: Tensor, memory: Memory, aligned: Tensor | None, weights: list[Tensor] | None) -> Tensor:
+        """x: (B, T, D); aligned: W_align h_{b_i}, (B, T, D), if the layer has an alignment head."""
+        x = self.self_residual.leave(x, self.self_attention(self.self_residual.enter(x), is_causal=True))
+        keys, values = self.source_attention.project_source(memory.states)
+        heads = self.source_attention(self.source_residual.enter(x), keys, values, memory.mask, weights)
+        x = self.source_residual.leave(x, heads if aligned is None else heads + aligned)
+        return self.feed(x)
+
+    def feed(self, x: Tensor) -> Tensor:
+        return self.feed_forward_residual.leave(x, self.feed_forward(self.feed_forward_residual.enter(x)))
+
+
+class Decoder(nn.Module):
+    """A stack of decoder layers over the target."""
+
+    def __init__(self, shape: Shape, num_layers: int, embedding: Embedding) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.layers = nn.ModuleList(DecoderLayer(shape) for _ in range(num_layers))
+        self.norm = shape.final_norm()
+
+    def forward(
+        self,
+        words: Tensor,
+        memory: Memory,
+        aligned: Mapping[int, Tensor] | None = None,
+        weights: list[Tensor] | None = None,
+    ) -> Tensor:
+        """words: (B, T) -> features (B, T, D). `aligned` has W_align h_{b_i} for each layer with a head."""
+        x = self.embedding(words)
+        for number, layer in enumerate(self.layers):
+            x = layer(x, memory, aligned.get(number) if aligned else None, weights)
+        features: Tensor = self.norm(x)
+        return features
+
+
+class DecoderState:
+    """The decoder's memory of a beam: the lexical state of `search/roles.py`.
+
+    `aligned` has the table W_align h_j, (B, S, D), of each layer with an alignment head; empty for the baseline.
+    """
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        memory: Memory,
+        aligned: dict[int, Tensor],
+        beam_size: int,
+        max_length: int,
+        *,
+        records_attention: bool,
+    ) -> None:
+        self._decoder = decoder
+        self._layers: list[DecoderLayer] = list(decoder.layers)  # type: ignore[arg-type]  # a ModuleList of them
+        self._aligned = aligned
+        self._source_mask = memory.mask
+        self._source = [layer.source_attention.project_source(memory.states) for layer in self._layers]
+        self._first_assisted = min(aligned, default=len(self._layers))
+        self._beam_size = beam_size
+        self._num_sentences, self._source_length, width = memory.states.shape
+        num_heads = self._layers[0].self_attention.num_heads
+        self._ancestors = Ancestors(self._num_sentences, beam_size, max_length)
+        cache_shape = (self._ancestors, self._num_sentences, num_heads, max_length, width)
+        num_shared = min(self._first_assisted + 1, len(self._layers))
+        self._hypothesis_caches = [HypothesisCache(*cache_shape) for _ in self._layers[:num_shared]]
+        self._row_caches = [RowCache(*cache_shape) for _ in self._layers[num_shared:]]
+        self._records_attention = records_attention
+        self._hypothesis_attention: list[Tensor] = []
+        self._row_attention: Tensor | None = None
+
+    def advance(self, words: Tensor) -> None:
+        """Everything below the lowest alignment head's addition, once a hypothesis."""
+        self._hypothesis_attention.clear()
+        x = self._decoder.embedding(words.view(-1, 1), self._ancestors.step).view(*words.shape, -1)  # (B, K, D)
+        for number, cache in enumerate(self._hypothesis_caches):
+            layer = self._layers[number]
+            attended = cache.attend(*layer.self_attention.project(layer.self_residual.enter(x)))
+            x = layer.self_residual.leave(x, layer.self_attention.output(attended))
+            heads = layer.source_attention(
+                layer.source_residual.enter(x),
+                *self._source[number],
+                self._source_mask,
+                self._hypothesis_attention if self._records_attention else None,
+            )
+            if number == self._first_assisted:
+                self._heads = heads.flatten(0, 1)
+            else:
+                x = layer.feed(layer.source_residual.leave(x, heads))
+        self._x = x.flatten(0, 1)  # (B * K, D)
+
+    def evaluate(self, hypotheses: Tensor, positions: Tensor) -> Tensor:
+        """Everything from the lowest alignment head's addition on, once a row: (R,), (R,) -> (R, D)."""
+        if not self._aligned:
+            if self._records_attention:
+                self._row_attention = self._attention_of_hypotheses(hypotheses)
+            return self._features(self._x if len(hypotheses) == len(self._x) else self._x[hypotheses])
+        rows = Rows(hypotheses, self._num_sentences, self._beam_size)
+        layer = self._layers[self._first_assisted]
+        source_cells = rows.sentences * self._source_length + positions
+        aligned = self._aligned[self._first_assisted].flatten(0, 1)[source_cells]
+        x = layer.feed(layer.source_residual.leave(self._x[hypotheses], self._heads[hypotheses] + aligned))
+        weights: list[Tensor] = []
+        for number, cache in enumerate(self._row_caches, start=self._first_assisted + 1):
+            x = self._evaluate_layer(number, cache, x, rows, source_cells, weights)
+        if self._records_attention:
+            attention = torch.stack([self._attention_of_hypotheses(hypotheses), *weights]).sum(dim=0)
+            attention[torch.arange(len(positions)), positions] += len(self._aligned)
+            self._row_attention = attention
+        return self._features(x)
+
+    def _evaluate_layer(
+        self, number: int, cache: RowCache, x: Tensor, rows: Rows, source_cells: Tensor, weights: list[Tensor]
+    ) -> Tensor:
+        """One layer above the lowest alignment head: x (R, D) -> (R, D)."""
+        layer = self._layers[number]
+        attended = cache.attend(rows, *layer.self_attention.project(layer.self_residual.enter(x)))
+        x = layer.self_residual.leave(x, layer.self_attention.output(attended))
+        grid = rows.to_grid(layer.source_residual.enter(x))
+        grid_weights: list[Tensor] | None = [] if self._records_attention else None
+        heads = rows.from_grid(layer.source_attention(grid, *self._source[number], self._source_mask, grid_weights))
+        weights += [rows.from_grid(part) for part in grid_weights or []]
+        if number in self._aligned:
+            heads = heads + self._aligned[number].flatten(0, 1)[source_cells]
+        return layer.feed(layer.source_residual.leave(x, heads))
+
+    def _features(self, x: Tensor) -> Tensor:
+        features: Tensor = self._decoder.norm(x)
+        return features
+
+    def _attention_of_hypotheses(self, hypotheses: Tensor) -> Tensor:
+        return torch.stack(self._hypothesis_attention).sum(0).flatten(0, 1)[hypotheses]
+
+    def attention(self) -> Tensor:
+        assert self._row_attention is not None, "the state was started without records_attention"
+        return self._row_attention
+
+    def commit(self, rows: Tensor, parents: Tensor) -> None:
+        for cache in self._row_caches:
+            cache.commit(rows)
+        self._ancestors.reorder(parents)
+
+    def keep(self, sentences: Tensor) -> None:
+        self._num_sentences = len(sentences)
+        self._ancestors.keep(sentences)
+        caches: list[HypothesisCache | RowCache] = [*self._hypothesis_caches, *self._row_caches]
+        for cache in caches:
+            cache.keep(sentences)
+        self._source = [(keys[sentences], values[sentences]) for keys, values in self._source]
+        self._aligned = {number: table[sentences] for number, table in self._aligned.items()}
+        if self._source_mask is not None:
+            self._source_mask = self._source_mask[sentences]

@@ -1,0 +1,293 @@
+"""The blocks that the transformer models share: dropout, embeddings, attention, feed-forward, layers.
+
+Small blocks first, then the encoder. Everything works on any leading shape, so that the same block serves
+training, (B, T, D), and a step of the search, (rows, D).
+
+Dimensions: B sentences, S source, T target, D width, H heads, d = D / H, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from alidade.text.vocabulary import PAD
+
+
+class _DropoutByBytes(torch.autograd.Function):
+    """Dropout whose mask comes from one random byte an element: eight elements a 64-bit draw.
+
+    `F.dropout` draws a number an element, and on a CPU that draw costs more than the matrix product beside it.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, threshold: int) -> Tensor:
+        draws = torch.empty((x.numel() + 7) // 8, dtype=torch.int64, device=x.device)
+        draws.random_(-(2**63), None)
+        random_bytes = draws.view(torch.uint8)[: x.numel()].view(x.shape)
+        scaled_mask = (random_bytes >= threshold).to(x.dtype).mul_(256 / (256 - threshold))
+        ctx.save_for_backward(scaled_mask)
+        return x * scaled_mask
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        (scaled_mask,) = ctx.saved_tensors
+        return gradients[0] * scaled_mask, None
+
+
+class Dropout(nn.Module):
+    """Dropout, with its share rounded to 256ths (0.1 becomes 26/256) and its scale exact for that share."""
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self.threshold = round(share * 256)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.threshold == 0:
+            return x
+        dropped: Tensor = _DropoutByBytes.apply(x, self.threshold)  # type: ignore[no-untyped-call]  # torch's own
+        return dropped
+
+
+def position_encodings(length: int, width: int) -> Tensor:
+    """Sinusoids of the original transformer, (length, width): first the sines, then the cosines."""
+    rates = torch.exp(torch.arange(0, width, 2) * (-math.log(10_000.0) / width))
+    angles = torch.arange(length)[:, None] * rates
+    return torch.cat([angles.sin(), angles.cos()], dim=1)[:, :width]
+
+
+class Embedding(nn.Embedding):
+    """Word embeddings, scaled by the square root of the width, plus position encodings."""
+
+    encodings: Tensor
+
+    def __init__(self, vocabulary_size: int, width: int, dropout: float) -> None:
+        super().__init__(vocabulary_size, width)
+        nn.init.normal_(self.weight, std=width**-0.5)
+        self.scale = math.sqrt(width)
+        self.dropout = Dropout(dropout)
+        self.register_buffer("encodings", position_encodings(1024, width), persistent=False)
+
+    def forward(self, words: Tensor, first_position: int = 0) -> Tensor:
+        """words: (B, T) -> (B, T, D), at the positions first_position, first_position + 1, ..."""
+        last = first_position + words.shape[1]
+        if last > len(self.encodings):
+            self.encodings = position_encodings(2 * last, self.embedding_dim).to(self.encodings)
+        embedded = F.embedding(words, self.weight) * self.scale
+        summed: Tensor = self.dropout(embedded + self.encodings[first_position:last])
+        return summed
+
+
+class Output(nn.Linear):
+    """From features to logits. Its weight may be an embedding's: `tie`."""
+
+    def __init__(self, width: int, num_classes: int) -> None:
+        super().__init__(width, num_classes)
+        nn.init.normal_(self.weight, std=width**-0.5)
+        nn.init.zeros_(self.bias)
+
+    def tie(self, embedding: nn.Embedding) -> None:
+        """Use the embedding's matrix as this layer's weight."""
+        self.weight = embedding.weight
+
+
+def linear(inputs: int, outputs: int, *, parts: int = 1) -> nn.Linear:
+    """A linear layer with Glorot's initialisation; several stacked `parts` start as each would on its own."""
+    layer = nn.Linear(inputs, outputs)
+    nn.init.xavier_uniform_(layer.weight, gain=math.sqrt((inputs + outputs) / (inputs + outputs / parts)))
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+class Residual(nn.Module):
+    """What surrounds a sublayer f: x + f(norm(x)) (pre-norm) or norm(x + f(x)) (post-norm).
+
+    In two halves, because search computes f for hypotheses and the sum for rows.
+    """
+
+    def __init__(self, width: int, dropout: float, *, pre_norm: bool) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.dropout = Dropout(dropout)
+        self.pre_norm = pre_norm
+
+    def enter(self, x: Tensor) -> Tensor:
+        """What the sublayer reads."""
+        return self.norm(x) if self.pre_norm else x
+
+    def leave(self, x: Tensor, sublayer_output: Tensor) -> Tensor:
+        """What the next sublayer gets."""
+        x = x + self.dropout(sublayer_output)
+        return x if self.pre_norm else self.norm(x)
+
+
+def split_heads(x: Tensor, num_heads: int) -> Tensor:
+    """(B, T, D) -> (B, H, T, d), a view."""
+    return x.view(*x.shape[:-1], num_heads, -1).transpose(1, 2)
+
+
+def join_heads(x: Tensor) -> Tensor:
+    """(B, H, T, d) -> (B, T, D)."""
+    return x.transpose(1, 2).flatten(2)
+
+
+class SelfAttention(nn.Module):
+    """Multi-head self-attention; queries, keys and values come from one matrix product."""
+
+    def __init__(self, width: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.num_heads = heads
+        self.dropout = dropout
+        self.inputs = linear(width, 3 * width, parts=3)
+        self.output = linear(width, width)
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of x, (..., D) each."""
+        queries, keys, values = self.inputs(x).chunk(3, dim=-1)
+        return queries, keys, values
+
+    def forward(self, x: Tensor, mask: Tensor | None = None, *, is_causal: bool = False) -> Tensor:
+        queries, keys, values = (split_heads(part, self.num_heads) for part in self.project(x))  # (B, H, T, d)
+        dropout = self.dropout if self.training else 0.0
+        context = F.scaled_dot_product_attention(queries, keys, values, mask, dropout, is_causal)
+        joined: Tensor = self.output(join_heads(context))
+        return joined
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What an encoder knows of B sentences."""
+
+    states: Tensor
+    """(B, S, D): h_0 (of `<s>`), h_1 .. h_J, h_{J+1} (of `</s>`), then padding."""
+    mask: Tensor | None
+    """(B, 1, 1, S), added to attention energies: 0 at words, -inf at padding; None if nothing is padding."""
+    lengths: Tensor
+    """(B,) source tokens with `<s>` and `</s>`."""
+
+
+class SourceAttention(nn.Module):
+    """Multi-head attention from the target to the encoder's states."""
+
+    def __init__(self, width: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.num_heads = heads
+        self.dropout = dropout
+        self.query = linear(width, width)
+        self.keys_values = linear(width, 2 * width, parts=2)
+        self.output = linear(width, width)
+
+    def project_source(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values of the encoder's states, (B, H, S, d) each: once a sentence."""
+        keys, values = self.keys_values(states).chunk(2, dim=-1)
+        return split_heads(keys, self.num_heads), split_heads(values, self.num_heads)
+
+    def forward(
+        self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, weights: list[Tensor] | None = None
+    ) -> Tensor:
+        """x: (B, T, D). If `weights` is a list, attention summed over heads, (B, T, S), is appended to it."""
+        queries = split_heads(self.query(x), self.num_heads)  # (B, H, T, d)
+        if weights is None:
+            dropout = self.dropout if self.training else 0.0
+            context = F.scaled_dot_product_attention(queries, keys, values, mask, dropout)
+        else:
+            energies = queries @ keys.transpose(-1, -2) * queries.shape[-1] ** -0.5  # (B, H, T, S)
+            attention = torch.softmax(energies if mask is None else energies + mask, dim=-1)
+            weights.append(attention.sum(dim=1))
+            context = attention @ values
+        joined: Tensor = self.output(join_heads(context))
+        return joined
+
+
+class FeedForward(nn.Module):
+    """Two linear layers with a rectifier between them."""
+
+    def __init__(self, width: int, hidden: int, dropout: float) -> None:
+        super().__init__()
+        self.expand = linear(width, hidden)
+        self.contract = linear(hidden, width)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        contracted: Tensor = self.contract(self.dropout(F.relu(self.expand(x))))
+        return contracted
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The numbers that all layers of a transformer share."""
+
+    width: int
+    feed_forward: int
+    heads: int
+    dropout: float
+    attention_dropout: float
+    activation_dropout: float
+    pre_norm: bool
+
+    def residual(self) -> Residual:
+        return Residual(self.width, self.dropout, pre_norm=self.pre_norm)
+
+    def self_attention(self) -> SelfAttention:
+        return SelfAttention(self.width, self.heads, self.attention_dropout)
+
+    def source_attention(self) -> SourceAttention:
+        return SourceAttention(self.width, self.heads, self.attention_dropout)
+
+    def feed_forward_layer(self) -> FeedForward:
+        return FeedForward(self.width, self.feed_forward, self.activation_dropout)
+
+    def final_norm(self) -> nn.Module:
+        """Pre-norm stacks end with a norm; post-norm ones have it already."""
+        return nn.LayerNorm(self.width) if self.pre_norm else nn.Identity()
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then feed-forward."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.self_attention = shape.self_attention()
+        self.self_residual = shape.residual()
+        self.feed_forward = shape.feed_forward_layer()
+        self.feed_forward_residual = shape.residual()
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        x = self.self_residual.leave(x, self.self_attention(self.self_residual.enter(x), mask))
+        return self.feed_forward_residual.leave(x, self.feed_forward(self.feed_forward_residual.enter(x)))
+
+
+class Encoder(nn.Module):
+    """A stack of self-attentive layers over the source."""
+
+    def __init__(self, shape: Shape, num_layers: int, vocabulary_size: int) -> None:
+        super().__init__()
+        self.embedding = Embedding(vocabulary_size, shape.width, shape.dropout)
+        self.layers = nn.ModuleList(EncoderLayer(shape) for _ in range(num_layers))
+        self.norm = shape.final_norm()
+
+    def forward(self, source: Tensor) -> Memory:
+        """source: (B, S) with `<s>` and `</s>`, then `<pad>`."""
+        is_padding = source == PAD
+        mask = padding_mask(is_padding)
+        x = self.embedding(source)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return Memory(self.norm(x), mask, lengths=source.shape[1] - is_padding.sum(dim=1))
+
+
+def padding_mask(is_padding: Tensor) -> Tensor | None:
+    """(B, S) -> (B, 1, 1, S), -inf at padding; None if there is none, which lets attention skip it."""
+    if not bool(is_padding.any()):
+        return None
+    return torch.zeros(is_padding.shape, device=is_padding.device).masked_fill_(is_padding, -math.inf)[:, None, None]
+
+
+def pick_states(states: Tensor, positions: Tensor) -> Tensor:
+    """h_{b_i}: states (B, S, D) at positions (B, T) -> (B, T, D)."""
+    return states.gather(1, positions[:, :, None].expand(-1, -1, states.shape[-1]))
