@@ -1,0 +1,224 @@
+"""Model folders: everything needed to translate, as safetensors, JSON and sentencepiece models.
+
+    model.json                 the settings of each role, the vocabularies' fingerprints
+    weights.safetensors        all weights, named by role: lexical.*, alignment.*
+    subwords.source.model      sentencepiece
+    subwords.target.model
+    search.json                how to search (`alidade tune` writes it)
+
+Nothing in it can run code. A folder is written aside and renamed, so it is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from alidade import __version__
+from alidade.config import AlignmentSettings, LexicalSettings, SearchSettings, Settings, parse_settings
+from alidade.errors import AlidadeError
+from alidade.files import read_json, write_json
+from alidade.models.build import build_system
+from alidade.models.system import System
+from alidade.text.subwords import Subwords
+
+MODEL_FILE = "model.json"
+WEIGHTS_FILE = "weights.safetensors"
+SEARCH_FILE = "search.json"
+SOURCE_SUBWORDS_FILE = "subwords.source.model"
+TARGET_SUBWORDS_FILE = "subwords.target.model"
+
+
+class VocabularyDescription(Settings):
+    """What a model folder says of one side's vocabulary."""
+
+    language: str
+    size: int
+    fingerprint: str
+
+
+class ModelDescription(Settings):
+    """The contents of model.json."""
+
+    format: Literal[1] = 1
+    alidade: str = __version__
+    lexical: LexicalSettings | None = None
+    alignment: AlignmentSettings | None = None
+    source: VocabularyDescription
+    target: VocabularyDescription
+
+    @property
+    def roles(self) -> set[str]:
+        return {role for role in ("lexical", "alignment") if getattr(self, role) is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFolder:
+    """A loaded model folder."""
+
+    path: Path
+    description: ModelDescription
+    system: System
+    source_subwords: Subwords
+    target_subwords: Subwords
+    search: SearchSettings
+
+
+def describe_vocabulary(subwords: Subwords) -> VocabularyDescription:
+    return VocabularyDescription(
+        language=subwords.language, size=subwords.vocabulary_size, fingerprint=subwords.fingerprint
+    )
+
+
+def save_model_folder(
+    path: Path,
+    system: System,
+    lexical: LexicalSettings | None,
+    alignment: AlignmentSettings | None,
+    source_subwords: Subwords,
+    target_subwords: Subwords,
+    search: SearchSettings | None = None,
+) -> None:
+    """Write a model folder; one that is already there is replaced as a whole."""
+    description = ModelDescription(
+        lexical=lexical,
+        alignment=alignment,
+        source=describe_vocabulary(source_subwords),
+        target=describe_vocabulary(target_subwords),
+    )
+    aside = path.with_name(f"{path.name}.partial")
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    write_json(aside / MODEL_FILE, description.model_dump(mode="json"))
+    save_file(named_weights(system), aside / WEIGHTS_FILE)
+    source_subwords.save(aside / SOURCE_SUBWORDS_FILE)
+    target_subwords.save(aside / TARGET_SUBWORDS_FILE)
+    save_search_settings(aside, search or SearchSettings())
+    replace_folder(aside, path)
+
+
+def save_search_settings(path: Path, search: SearchSettings) -> None:
+    """Write how to search with this model into its folder."""
+    write_json(path / SEARCH_FILE, search.model_dump(mode="json"))
+
+
+def replace_folder(new: Path, path: Path) -> None:
+    """Give a complete folder its name, in the place of an older one."""
+    if path.exists():
+        old = path.with_name(f"{path.name}.old")
+        shutil.rmtree(old, ignore_errors=True)
+        path.rename(old)
+        new.rename(path)
+        shutil.rmtree(old)
+    else:
+        new.rename(path)
+
+
+def load_model_folder(path: Path) -> ModelFolder:
+    """Read a model folder, ready to translate; nothing in it is executed."""
+    description = load_description(path)
+    system = build_system(description.lexical, description.alignment, description.source.size, description.target.size)
+    load_weights(system, path)
+    return ModelFolder(
+        path,
+        description,
+        system.eval(),
+        _load_subwords(path / SOURCE_SUBWORDS_FILE, description.source),
+        _load_subwords(path / TARGET_SUBWORDS_FILE, description.target),
+        load_search_settings(path),
+    )
+
+
+def load_description(path: Path) -> ModelDescription:
+    """What a model folder says of its models, without their weights."""
+    if not (path / MODEL_FILE).is_file():
+        raise AlidadeError(f"{path}: not a model folder (it has no {MODEL_FILE})")
+    values = _read_object(path / MODEL_FILE)
+    if values.get("format") != 1:
+        raise AlidadeError(
+            f"{path / MODEL_FILE}: its format is {values.get('format')!r}, this alidade ({__version__}) reads format 1"
+        )
+    return parse_settings(ModelDescription, values, source=str(path / MODEL_FILE))
+
+
+def load_search_settings(path: Path) -> SearchSettings:
+    """How to search with this model; the defaults if the folder does not say."""
+    if not (path / SEARCH_FILE).exists():
+        return SearchSettings()
+    return parse_settings(SearchSettings, _read_object(path / SEARCH_FILE), source=str(path / SEARCH_FILE))
+
+
+def named_weights(system: System) -> dict[str, Tensor]:
+    """All weights by name; tied ones once."""
+    return {name: parameter.detach().contiguous() for name, parameter in system.named_parameters()}
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """The weights of a model folder by name, in float32."""
+    file = path / WEIGHTS_FILE
+    if not file.is_file():
+        raise AlidadeError(f"{path}: the model folder has no {WEIGHTS_FILE}")
+    try:
+        with safe_open(file, framework="pt") as weights:
+            return {name: weights.get_tensor(name).float() for name in weights.keys()}  # noqa: SIM118  # not a dict
+    except SafetensorError as error:
+        raise AlidadeError(f"{file}: damaged or cut short ({error}); copy the model folder again") from None
+
+
+@torch.no_grad()
+def load_weights(system: System, path: Path) -> None:
+    """Fill a system with a model folder's weights; names and shapes must be the same."""
+    weights = read_weights(path)
+    parameters = dict(system.named_parameters())
+    if weights.keys() != parameters.keys():
+        odd = sorted(weights.keys() ^ parameters.keys())[0]
+        where = "is not in its settings' model" if odd in weights else "is missing"
+        raise AlidadeError(f"{path}: {WEIGHTS_FILE} and {MODEL_FILE} do not belong together: {odd} {where}")
+    for name, parameter in parameters.items():
+        if weights[name].shape != parameter.shape:
+            raise AlidadeError(
+                f"{path}: {name} has the shape {list(weights[name].shape)} in {WEIGHTS_FILE}, but {MODEL_FILE} "
+                f"asks for {list(parameter.shape)}"
+            )
+        parameter.copy_(weights[name])
+
+
+@torch.no_grad()
+def initialise_from(system: System, path: Path) -> None:
+    """Start from another folder's weights: the second stage of training (paper, section 3.3).
+
+    Every weight of the folder must have its place here; weights that the folder does not have (alignment heads, a
+    role that it lacks) stay as they were drawn.
+    """
+    weights = read_weights(path)
+    parameters = dict(system.named_parameters())
+    for name, weight in weights.items():
+        if name not in parameters:
+            raise AlidadeError(f"init_from {path}: it has the weight {name}, which the model to train does not have")
+        if weight.shape != parameters[name].shape:
+            raise AlidadeError(
+                f"init_from {path}: {name} has the shape {list(weight.shape)} there and "
+                f"{list(parameters[name].shape)} here; give both models the same sizes"
+            )
+        parameters[name].copy_(weight)
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    values = read_json(path)
+    if not isinstance(values, dict):
+        raise AlidadeError(f"{path}: a JSON object is needed")
+    return values
+
+
+def _load_subwords(path: Path, description: VocabularyDescription) -> Subwords:
+    subwords = Subwords.load(path, description.language)
+    if describe_vocabulary(subwords) != description:
+        raise AlidadeError(f"{path}: not the subword model that the weights were trained with")
+    return subwords
