@@ -1,0 +1,118 @@
+"""Reading text with errors that name the place, and writing files that are never half there."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import lzma
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast
+
+from alidade.errors import AlidadeError
+
+
+@contextlib.contextmanager
+def open_text(path: Path) -> Iterator[Iterator[str]]:
+    """The lines of a UTF-8 file (plain, .gz or .xz) without their line ends.
+
+    A byte that is not UTF-8 is an error that names file and line. Only \\n and \\r\\n end a line.
+    """
+    with open_bytes(path) as file:
+        yield _decode_lines(path, file)
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 file, one by one; see `open_text`."""
+    with open_text(path) as lines:
+        yield from lines
+
+
+@contextlib.contextmanager
+def open_bytes(path: Path) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked if its name ends in .gz or .xz."""
+    if path.is_dir():
+        raise AlidadeError(f"{path}: this is a folder, a file is needed")
+    try:
+        with _opener(path) as file:
+            yield file
+    except FileNotFoundError as error:
+        raise AlidadeError(f"{error.filename or path}: no such file") from None
+    except (gzip.BadGzipFile, lzma.LZMAError, EOFError) as error:
+        raise AlidadeError(f"{path}: damaged or cut short, it cannot be unpacked ({error})") from None
+
+
+@contextlib.contextmanager
+def write_aside(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """Open a file to write that gets its name only when it is complete.
+
+    It is written beside its place and then renamed, so a reader sees the old file or the new one. Whatever goes
+    wrong, a full disk or Ctrl-C, the unfinished file is removed and an old one stays as it was.
+    """
+    aside = aside_name(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with aside.open(mode, encoding=None if "b" in mode else "utf-8", newline=None if "b" in mode else "\n") as file:
+            yield file
+        aside.replace(path)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        if error.filename not in (None, str(aside)):
+            raise  # another file's trouble
+        raise AlidadeError(f"{path}: cannot be written: {error.strerror or error}") from None
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def aside_name(path: Path) -> Path:
+    """Where a file is written until it is complete; the next attempt overwrites what a kill has left there."""
+    return path.with_name(f"{path.name}.partial")
+
+
+def write_json(path: Path, values: Any) -> None:
+    """Write plain values as readable JSON, complete or not at all."""
+    with write_aside(path) as file:
+        json.dump(values, file, ensure_ascii=False, indent=2)
+        file.write("\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file, or say what is wrong with it."""
+    with open_bytes(path) as file:
+        try:
+            return json.load(file)
+        except ValueError as error:
+            raise AlidadeError(f"{path}: not valid JSON: {error}") from None
+
+
+def file_stamp(path: Path) -> dict[str, object]:
+    """What tells whether a file has changed: its name, size and time of change."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        raise AlidadeError(f"{path}: no such file") from None
+    return {"path": str(path.absolute()), "size": status.st_size, "changed": status.st_mtime_ns}
+
+
+def _opener(path: Path) -> BinaryIO:
+    if path.suffix == ".gz":
+        return cast("BinaryIO", gzip.open(path, "rb"))
+    if path.suffix == ".xz":
+        return cast("BinaryIO", lzma.open(path, "rb"))
+    return path.open("rb")
+
+
+def _decode_lines(path: Path, file: BinaryIO) -> Iterator[str]:
+    for number, line in enumerate(file, start=1):
+        content = line.removesuffix(b"\n").removesuffix(b"\r")
+        if number == 1:
+            content = content.removeprefix(b"\xef\xbb\xbf")  # a byte-order mark is not text
+        try:
+            yield content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise AlidadeError(
+                f"{path}, line {number}: not UTF-8 (byte {error.start + 1} of the line is "
+                f"0x{content[error.start]:02x}); convert the file to UTF-8, for example with iconv"
+            ) from None

@@ -1,0 +1,321 @@
+"""A prepared corpus: memory-mapped pieces, words and positions, as `alidade prepare` leaves them for training.
+
+A folder with `corpus.json`, the two subword models, and for each split flat arrays (.npy): the ids of all source
+and target pieces one after the other, where each sentence starts, each piece's word, and each target piece's
+position. Nothing is read before it is asked for, so opening takes milliseconds whatever the size. `corpus.json` is
+written last: a folder that has it is complete.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from alidade.errors import AlidadeError
+from alidade.files import read_json, read_lines, write_aside, write_json
+from alidade.text.subwords import Encoding, Subwords
+
+FORMAT = 1
+"""Raised when the layout of the folder changes."""
+
+IntArray = npt.NDArray[np.int64]
+Example = tuple[Sequence[int], Sequence[int], Sequence[int] | None]
+"""Source ids, target ids and, if there are any, positions; all without `<s>` and `</s>`."""
+
+
+class Split:
+    """The pairs of one part of a corpus, `train` or `dev`. Arrays have no `<s>` and `</s>`; positions count from 1."""
+
+    def __init__(self, folder: Path, name: str, has_positions: bool) -> None:
+        self.folder = folder
+        self.name = name
+        self.has_positions = has_positions
+        self._source = _Side(folder, f"{name}.source")
+        self._target = _Side(folder, f"{name}.target")
+
+    def __len__(self) -> int:
+        return len(self._source.offsets) - 1
+
+    def source(self, index: int) -> IntArray:
+        """(J,) ids of the source pieces of a pair."""
+        return self._source.ids_of(index)
+
+    def target(self, index: int) -> IntArray:
+        """(I,) ids of the target pieces of a pair."""
+        return self._target.ids_of(index)
+
+    def positions(self, index: int) -> IntArray:
+        """(I,) the source position, 1..J, of each target piece."""
+        return self._flat_positions[self._target.span(index)].astype(np.int64)
+
+    def source_words(self, index: int) -> IntArray:
+        """(J,) the word of each source piece."""
+        return self._source.words_of(index)
+
+    def target_words(self, index: int) -> IntArray:
+        """(I,) the word of each target piece."""
+        return self._target.words_of(index)
+
+    @functools.cached_property
+    def source_lengths(self) -> IntArray:
+        """(N,) numbers of source pieces."""
+        return np.diff(self._source.offsets)
+
+    @functools.cached_property
+    def target_lengths(self) -> IntArray:
+        """(N,) numbers of target pieces."""
+        return np.diff(self._target.offsets)
+
+    def source_texts(self) -> Iterator[str]:
+        """The source sentences as text; kept for dev only."""
+        return read_lines(text_path(self.folder, self.name, "source"))
+
+    def target_texts(self) -> Iterator[str]:
+        """The target sentences as text, references for BLEU; kept for dev only."""
+        return read_lines(text_path(self.folder, self.name, "target"))
+
+    @functools.cached_property
+    def _flat_positions(self) -> npt.NDArray[Any]:
+        if not self.has_positions:
+            raise AlidadeError(
+                f'{self.folder}: this corpus was prepared without alignments (aligner.kind = "none"); a model that is '
+                "assisted by alignments needs them"
+            )
+        return _map_array(self.folder / f"{self.name}.positions.npy")
+
+
+@dataclass(frozen=True)
+class PreparedCorpus:
+    """What `alidade prepare` made: pairs to train on, a dev set if there is one, and the subwords of both sides."""
+
+    folder: Path
+    train: Split
+    dev: Split | None
+    source_subwords: Subwords
+    target_subwords: Subwords
+    fingerprint: str
+    """Changes with the pieces, the positions or the vocabularies."""
+    settings: dict[str, Any]
+    """The settings that the corpus was prepared with, for people to read."""
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Open a folder made by `alidade prepare`."""
+        manifest_path = folder / "corpus.json"
+        if not manifest_path.exists():
+            raise AlidadeError(f"{folder}: not a prepared corpus (no corpus.json): make one with `alidade prepare`")
+        manifest = read_json(manifest_path)
+        if manifest.get("format") != FORMAT:
+            raise AlidadeError(
+                f"{folder}: its format is {manifest.get('format')}, this program reads {FORMAT}: prepare it again"
+            )
+        splits = {name: Split(folder, name, split["has_positions"]) for name, split in manifest["splits"].items()}
+        return cls(
+            folder,
+            splits["train"],
+            splits.get("dev"),
+            Subwords.load(subwords_path(folder, "source"), manifest["source_language"]),
+            Subwords.load(subwords_path(folder, "target"), manifest["target_language"]),
+            manifest["fingerprint"],
+            manifest["settings"],
+        )
+
+    def source_encoding(self, split: Split, index: int) -> Encoding:
+        """A pair's source with its text and words."""
+        return self.source_subwords.decode(split.source(index).tolist())
+
+    def target_encoding(self, split: Split, index: int) -> Encoding:
+        """A pair's target with its text and words."""
+        return self.target_subwords.decode(split.target(index).tolist())
+
+
+class _Side:
+    """The flat arrays of one side of a split."""
+
+    def __init__(self, folder: Path, stem: str) -> None:
+        self._folder = folder
+        self._stem = stem
+
+    @functools.cached_property
+    def ids(self) -> npt.NDArray[Any]:
+        return _map_array(self._folder / f"{self._stem}.ids.npy")
+
+    @functools.cached_property
+    def words(self) -> npt.NDArray[Any]:
+        return _map_array(self._folder / f"{self._stem}.words.npy")
+
+    @functools.cached_property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        return _map_array(self._folder / f"{self._stem}.offsets.npy")
+
+    def span(self, index: int) -> slice:
+        return slice(int(self.offsets[index]), int(self.offsets[index + 1]))
+
+    def ids_of(self, index: int) -> IntArray:
+        return self.ids[self.span(index)].astype(np.int64)
+
+    def words_of(self, index: int) -> IntArray:
+        return self.words[self.span(index)].astype(np.int64)
+
+
+def _map_array(path: Path) -> npt.NDArray[Any]:
+    try:
+        array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise AlidadeError(f"{path}: missing from the prepared corpus: prepare it again") from None
+    except ValueError as error:
+        raise AlidadeError(f"{path}: not a whole array ({error}): prepare the corpus again") from None
+    return array
+
+
+def subwords_path(folder: Path, side: str) -> Path:
+    """Where a side's subword model lies."""
+    return folder / f"subwords.{side}.model"
+
+
+def text_path(folder: Path, split: str, side: str) -> Path:
+    """Where the text of a side lies, if it is kept."""
+    return folder / f"{split}.{side}.txt"
+
+
+class ArrayWriter:
+    """A flat .npy array that is written piece by piece."""
+
+    def __init__(self, file: IO[bytes], dtype: npt.DTypeLike) -> None:
+        self._file = file
+        self._dtype = np.dtype(dtype)
+        self._digest = hashlib.sha256()
+        self.size = 0
+        self._write_header()
+
+    def append(self, values: npt.ArrayLike) -> None:
+        """Add values to the end."""
+        given = np.asarray(values)
+        array = np.ascontiguousarray(given, dtype=self._dtype)
+        if array.size and given.max() > np.iinfo(self._dtype).max:
+            raise AlidadeError(f"a sentence is too long: it has more than {np.iinfo(self._dtype).max} pieces")
+        data = array.tobytes()
+        self._file.write(data)
+        self._digest.update(data)
+        self.size += array.size
+
+    def finish(self) -> str:
+        """Complete the file and return a hash of its content."""
+        self._file.seek(0)
+        self._write_header()  # NumPy leaves room for the length to grow
+        return self._digest.hexdigest()
+
+    def _write_header(self) -> None:
+        header = {"descr": np.lib.format.dtype_to_descr(self._dtype), "fortran_order": False, "shape": (self.size,)}
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+
+class SideWriter:
+    """Writes the pieces of one side of a split."""
+
+    def __init__(self, ids: ArrayWriter, words: ArrayWriter, offsets: ArrayWriter) -> None:
+        self._ids, self._words, self._offsets = ids, words, offsets
+        self._offsets.append([0])
+
+    def append(self, ids: npt.ArrayLike, words: npt.ArrayLike, lengths: npt.ArrayLike) -> None:
+        """Add sentences: all their ids and words one after the other, and how many each has."""
+        start = self._ids.size
+        self._ids.append(ids)
+        self._words.append(words)
+        self._offsets.append(start + np.cumsum(np.asarray(lengths, dtype=np.int64)))
+
+    def finish(self) -> str:
+        """Complete the files and return a hash of their content."""
+        return " ".join([writer.finish() for writer in (self._ids, self._words, self._offsets)])
+
+
+@contextlib.contextmanager
+def write_array(path: Path, dtype: npt.DTypeLike) -> Iterator[ArrayWriter]:
+    """A writer for one flat array, complete or not there."""
+    with write_aside(path, "wb") as file:
+        yield ArrayWriter(file, dtype)
+
+
+@contextlib.contextmanager
+def write_side(folder: Path, stem: str, vocabulary_size: int) -> Iterator[SideWriter]:
+    """A writer for the arrays of one side of a split, `train.source` for example."""
+    id_type = np.uint16 if vocabulary_size <= np.iinfo(np.uint16).max + 1 else np.uint32
+    with (
+        write_array(folder / f"{stem}.ids.npy", id_type) as ids,
+        write_array(folder / f"{stem}.words.npy", np.uint16) as words,
+        write_array(folder / f"{stem}.offsets.npy", np.int64) as offsets,
+    ):
+        yield SideWriter(ids, words, offsets)
+
+
+def write_manifest(
+    folder: Path,
+    source: Subwords,
+    target: Subwords,
+    splits: dict[str, dict[str, Any]],
+    settings: dict[str, Any] | None = None,
+) -> None:
+    """Write `corpus.json`, which makes the folder a corpus. A split says `size`, `has_positions` and `content`."""
+    parts = [source.fingerprint, target.fingerprint, *(str(split["content"]) for split in splits.values())]
+    manifest = {
+        "format": FORMAT,
+        "source_language": source.language,
+        "target_language": target.language,
+        "fingerprint": hashlib.sha256(" ".join(parts).encode()).hexdigest(),
+        "splits": splits,
+        "settings": settings or {},
+    }
+    write_json(folder / "corpus.json", manifest)
+
+
+def write_corpus(
+    folder: Path, source: Subwords, target: Subwords, train: Iterable[Example], dev: Iterable[Example] = ()
+) -> PreparedCorpus:
+    """Make a prepared corpus of pairs whose positions are known already: synthetic ones, for tests and the demo."""
+    (folder / "corpus.json").unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    source.save(subwords_path(folder, "source"))
+    target.save(subwords_path(folder, "target"))
+    splits = {"train": _write_examples(folder, "train", source, target, list(train))}
+    if dev_examples := list(dev):
+        splits["dev"] = _write_examples(folder, "dev", source, target, dev_examples)
+    write_manifest(folder, source, target, splits)
+    return PreparedCorpus.open(folder)
+
+
+def _write_examples(
+    folder: Path, name: str, source: Subwords, target: Subwords, examples: Sequence[Example]
+) -> dict[str, Any]:
+    content = [
+        _write_examples_side(folder, f"{name}.source", source, [example[0] for example in examples]),
+        _write_examples_side(folder, f"{name}.target", target, [example[1] for example in examples]),
+    ]
+    with write_aside(text_path(folder, name, "source")) as source_file:
+        source_file.writelines(source.decode(example[0]).text + "\n" for example in examples)
+    with write_aside(text_path(folder, name, "target")) as target_file:
+        target_file.writelines(target.decode(example[1]).text + "\n" for example in examples)
+    has_positions = bool(examples) and all(example[2] is not None for example in examples)
+    if has_positions:
+        with write_array(folder / f"{name}.positions.npy", np.uint16) as writer:
+            for _, target_ids, positions in examples:
+                assert positions is not None
+                assert len(positions) == len(target_ids), "every target piece needs exactly one position"
+                writer.append(np.asarray(positions, dtype=np.int64))
+            content.append(writer.finish())
+    return {"size": len(examples), "has_positions": has_positions, "content": content}
+
+
+def _write_examples_side(folder: Path, stem: str, subwords: Subwords, sentences: Sequence[Sequence[int]]) -> str:
+    with write_side(folder, stem, subwords.vocabulary_size) as writer:
+        for ids in sentences:
+            words = subwords.decode(ids).word_of_piece
+            writer.append(np.asarray(ids, dtype=np.int64), np.asarray(words, dtype=np.int64), [len(ids)])
+        return writer.finish()
