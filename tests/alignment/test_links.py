@@ -41,7 +41,7 @@ def test_zero_in_a_file_read_from_one_is_an_error() -> None:
 
 def test_a_link_outside_its_pair_is_named_with_its_place() -> None:
     Alignment.parse("0-0 2-1").require_inside(3, 2, "links, line 4")
-    with pytest.raises(AlidadeError, match="links, line 4: link 2-2 is outside .* 3 source and 2 target"):
+    with pytest.raises(AlidadeError, match=r"links, line 4: link 2-2 is outside .* 3 source and 2 target"):
         Alignment.parse("0-0 2-2").require_inside(3, 2, "links, line 4")
 
 

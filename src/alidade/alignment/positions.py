@@ -7,6 +7,7 @@ target unit, the right one of two that are equally near (Devlin et al., 2014).
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
@@ -31,8 +32,10 @@ def positions_of_pieces(alignment: Alignment, source: Encoding, target: Encoding
     if source_words is None:
         return diagonal(num_source, num_target)
     positions: list[int] = []
-    for word, source_word in enumerate(source_words):
-        positions += _spread(source.pieces_of_word(source_word), len(target.pieces_of_word(word)))
+    while len(positions) < num_target:
+        word = target.word_of_piece[len(positions)]
+        end = bisect.bisect_right(target.word_of_piece, word, len(positions))
+        positions += _spread(source.pieces_of_word(source_words[word]), end - len(positions))
     return positions
 
 

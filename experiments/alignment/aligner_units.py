@@ -1,0 +1,161 @@
+"""Does eflomal align better on words or on pieces, in lower case or as written, and which symmetrisation is best?
+
+Aligns a training bitext with a gold set appended to it, once for each kind of unit, maps the links of units back to
+the gold set's words, and prints the alignment error rate of each symmetrisation as rows of a table.
+
+    python experiments/alignment/aligner_units.py DATA RUNS --gold deen --unit words
+
+DATA has `europarl-ende/`, `enro/` and `gold-alignments/`; RUNS is a folder for files that can be deleted later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from alidade.alignment.aligners import EflomalAligner, read_alignments, read_gold_alignments
+from alidade.alignment.error_rate import alignment_error_rate
+from alidade.alignment.links import Alignment
+from alidade.alignment.symmetrisation import Symmetrisation, symmetrise
+from alidade.config import SubwordSettings
+from alidade.files import read_lines, write_aside
+from alidade.text.subword_training import count_units, train_subwords
+from alidade.text.subwords import Subwords
+from alidade.text.words import split_words
+
+Links = list[Alignment]
+
+
+@dataclass(frozen=True)
+class GoldSet:
+    """A gold set and the bitext that it is aligned together with."""
+
+    bitext: str
+    source: str
+    target: str
+    strips_diacritics: bool = False
+
+
+GOLD_SETS = {
+    "deen": GoldSet("europarl-ende/train", "de", "en"),
+    "roen": GoldSet("enro/train", "ro", "en", strips_diacritics=True),
+}
+
+
+@dataclass(frozen=True)
+class Side:
+    """One language's texts and units."""
+
+    data: Path
+    gold_set: GoldSet
+    gold_name: str
+    language: str
+
+    def training_lines(self) -> Iterator[str]:
+        for line in read_lines(self.data / f"{self.gold_set.bitext}.{self.language}"):
+            yield strip_diacritics(line) if self.gold_set.strips_diacritics else line
+
+    def gold_lines(self) -> Iterator[str]:
+        return read_lines(self.data / "gold-alignments" / f"{self.gold_name}.{self.language}")
+
+
+def strip_diacritics(text: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
+
+
+def mark_case(word: str) -> str:
+    """Spell capitals so that they survive eflomal's lower-casing."""
+    return "".join(f"^{c.lower()}" if c.isupper() else c for c in word)
+
+
+class Words:
+    """Units are the project's words."""
+
+    def __init__(self, *, cased: bool) -> None:
+        self.spell = mark_case if cased else str.lower
+
+    def split(self, text: str, language: str) -> tuple[list[str], list[int]]:
+        """The units, and where in the text the word of each starts."""
+        words = split_words(text, language)
+        return [self.spell(word.text) for word in words], [word.start for word in words]
+
+
+class Pieces:
+    """Units are the pieces of a joint vocabulary."""
+
+    def __init__(self, sides: list[Side], vocabulary_size: int) -> None:
+        counts: collections.Counter[str] = collections.Counter()
+        for side in sides:
+            counts += count_units(side.training_lines(), side.language)
+        model = train_subwords(counts, SubwordSettings(vocabulary_size=vocabulary_size))
+        self.subwords = {side.language: Subwords(model, side.language) for side in sides}
+
+    def split(self, text: str, language: str) -> tuple[list[str], list[int]]:
+        """The units, and where in the text the word of each starts."""
+        encoding = self.subwords[language].encode(text)
+        return list(encoding.pieces), [encoding.words[word].start for word in encoding.word_of_piece]
+
+
+def write_units(side: Side, units: Words | Pieces, path: Path) -> list[list[int]]:
+    """Write the training and then the gold pairs' units; return which gold word each gold unit belongs to."""
+    gold_words: list[list[int]] = []
+    with write_aside(path) as file:
+        for line in side.training_lines():
+            print(*units.split(line, side.language)[0], file=file)
+        for line in side.gold_lines():
+            text = " ".join(line.split())
+            units_of_line, starts = units.split(text, side.language)
+            print(*units_of_line, file=file)
+            gold_words.append([text.count(" ", 0, start) for start in starts])
+    return gold_words
+
+
+def read_gold_part(path: Path, num_gold: int, source_words: list[list[int]], target_words: list[list[int]]) -> Links:
+    """The gold pairs' links, the last lines of the file, as links of gold words."""
+    last = collections.deque(read_alignments(path), maxlen=num_gold)
+    return [
+        Alignment.of((source[link.source], target[link.target]) for link in alignment)
+        for alignment, source, target in zip(last, source_words, target_words, strict=True)
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("runs", type=Path)
+    parser.add_argument("--gold", choices=GOLD_SETS, required=True)
+    parser.add_argument("--unit", choices=["words", "cased-words", "pieces"], required=True)
+    parser.add_argument("--vocabulary-size", type=int, default=8000, help="of the pieces")
+    arguments = parser.parse_args()
+    gold_set = GOLD_SETS[arguments.gold]
+    sides = [Side(arguments.data, gold_set, arguments.gold, name) for name in (gold_set.source, gold_set.target)]
+    name, units = make_units(arguments.unit, sides, arguments.vocabulary_size)
+    folder = arguments.runs / f"{arguments.gold}-{name}"
+    folder.mkdir(parents=True, exist_ok=True)
+    source_words = write_units(sides[0], units, folder / "source")
+    target_words = write_units(sides[1], units, folder / "target")
+    if not (folder / "reverse").exists():
+        EflomalAligner().align_files(*(folder / name for name in ("source", "target", "forward", "reverse")))
+    golds = list(read_gold_alignments(arguments.data / "gold-alignments" / f"{arguments.gold}.gold", one_based=True))
+    forward, reverse = (
+        read_gold_part(folder / name, len(golds), source_words, target_words) for name in ("forward", "reverse")
+    )
+    for method in get_args(Symmetrisation):
+        links = [symmetrise(*pair, method) for pair in zip(forward, reverse, strict=True)]
+        print(f"| {folder.name} | {method} | {alignment_error_rate(links, golds)} |", flush=True)
+
+
+def make_units(unit: str, sides: list[Side], vocabulary_size: int) -> tuple[str, Words | Pieces]:
+    """The units, and a name for them."""
+    if unit == "pieces":
+        return f"pieces-{vocabulary_size}", Pieces(sides, vocabulary_size)
+    return unit, Words(cased=unit == "cased-words")
+
+
+if __name__ == "__main__":
+    main()

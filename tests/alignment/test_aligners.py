@@ -1,0 +1,124 @@
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from alidade.alignment.aligners import (
+    EflomalAligner,
+    read_alignments,
+    read_alignments_within,
+    read_gold_alignments,
+)
+from alidade.alignment.links import Alignment
+from alidade.errors import AlidadeError
+
+LEXICON = {f"s{number}": f"t{number}" for number in range(30)}
+
+
+def write_lines(path: Path, lines: list[str]) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def reversed_bitext(num_pairs: int, seed: int) -> tuple[list[str], list[str]]:
+    """Target words in the reverse order of the source words that they translate."""
+    generator = random.Random(seed)
+    sources = [generator.sample(sorted(LEXICON), generator.randint(2, 8)) for _ in range(num_pairs)]
+    targets = [[LEXICON[word] for word in reversed(source)] for source in sources]
+    return [" ".join(words) for words in sources], [" ".join(words).upper() for words in targets]
+
+
+def error_of(links: Path, sources: list[str]) -> float:
+    """Share of target words that are not linked to exactly the right word."""
+    wrong = total = 0
+    for alignment, source in zip(read_alignments(links), sources, strict=True):
+        length = len(source.split())
+        expected = {(length - 1 - target, target) for target in range(length)}
+        wrong += len(expected ^ alignment.links)
+        total += length
+    return wrong / total
+
+
+@pytest.fixture
+def eflomal() -> EflomalAligner:
+    pytest.importorskip("eflomal")
+    return EflomalAligner()
+
+
+def test_eflomal_learns_a_lexicon_and_its_priors_align_pairs_later(eflomal: EflomalAligner, tmp_path: Path) -> None:
+    sources, targets = reversed_bitext(400, seed=1)
+    source, target = write_lines(tmp_path / "train.s", sources), write_lines(tmp_path / "train.t", targets)
+    forward, reverse, priors = tmp_path / "forward", tmp_path / "reverse", tmp_path / "priors"
+    eflomal.align_files(source, target, forward, reverse, priors)
+    assert error_of(forward, sources) < 0.02
+    assert error_of(reverse, sources) < 0.02
+
+    # Three pairs alone teach nothing: only the priors can tell which word is which.
+    few_sources, few_targets = reversed_bitext(3, seed=2)
+    source, target = write_lines(tmp_path / "dev.s", few_sources), write_lines(tmp_path / "dev.t", few_targets)
+    eflomal.align_with_priors(source, target, tmp_path / "dev.forward", tmp_path / "dev.reverse", priors)
+    assert error_of(tmp_path / "dev.forward", few_sources) == 0
+    expected = {"forward", "reverse", "priors", "train.s", "train.t", "dev.s", "dev.t", "dev.forward", "dev.reverse"}
+    assert {path.name for path in tmp_path.iterdir()} == expected
+
+
+def test_eflomal_gives_empty_lines_no_links(eflomal: EflomalAligner, tmp_path: Path) -> None:
+    source = write_lines(tmp_path / "s", ["a b", "", "c", "a"])
+    target = write_lines(tmp_path / "t", ["x y", "z", "", "x"])
+    eflomal.align_files(source, target, tmp_path / "f", tmp_path / "r")
+    assert [len(alignment) for alignment in read_alignments(tmp_path / "f")][1:3] == [0, 0]
+
+
+def test_eflomal_leaves_nothing_behind_when_it_fails(eflomal: EflomalAligner, tmp_path: Path) -> None:
+    source = write_lines(tmp_path / "s", ["a", "b", "c"])
+    target = write_lines(tmp_path / "t", ["x", "y"])
+    with pytest.raises(AlidadeError, match=r"3 lines but .* 2"):
+        eflomal.align_files(source, target, tmp_path / "f", tmp_path / "r", tmp_path / "p")
+    assert {path.name for path in tmp_path.iterdir()} == {"s", "t"}
+
+
+def test_eflomal_says_when_there_is_nothing_to_align(eflomal: EflomalAligner, tmp_path: Path) -> None:
+    empty = write_lines(tmp_path / "empty", [])
+    with pytest.raises(AlidadeError, match="nothing to align"):
+        eflomal.align_files(empty, empty, tmp_path / "f", tmp_path / "r")
+
+
+def test_missing_priors_are_an_error(eflomal: EflomalAligner, tmp_path: Path) -> None:
+    text = write_lines(tmp_path / "s", ["a"])
+    with pytest.raises(AlidadeError, match="priors: no such file"):
+        eflomal.align_with_priors(text, text, tmp_path / "f", tmp_path / "r", tmp_path / "priors")
+
+
+def test_missing_eflomal_is_an_error_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "eflomal", None)
+    with pytest.raises(AlidadeError, match=r"pip install eflomal==2\.0\.0"):
+        EflomalAligner().align_files(tmp_path / "s", tmp_path / "t", tmp_path / "f", tmp_path / "r")
+
+
+def test_reads_pharaoh_files_and_names_a_bad_line(tmp_path: Path) -> None:
+    good = write_lines(tmp_path / "good", ["0-0 1-1", "", "2-0"])
+    assert list(read_alignments(good)) == [Alignment.parse("0-0 1-1"), Alignment(), Alignment.parse("2-0")]
+    bad = write_lines(tmp_path / "bad", ["0-0", "0-0 1:2"])
+    with pytest.raises(AlidadeError, match='bad, line 2: "1:2" is not a link'):
+        list(read_alignments(bad))
+
+
+def test_reads_gold_files(tmp_path: Path) -> None:
+    gold, *_ = read_gold_alignments(write_lines(tmp_path / "gold", ["1-1 2p1"]), one_based=True)
+    assert (gold.sure, gold.possible) == (Alignment.parse("0-0"), Alignment.parse("1-0"))
+
+
+def test_links_must_lie_inside_their_pairs(tmp_path: Path) -> None:
+    links = write_lines(tmp_path / "links", ["0-0", "1-2"])
+    assert len(list(read_alignments_within(links, [(1, 1), (2, 3)]))) == 2
+    with pytest.raises(AlidadeError, match="links, line 2: link 1-2 is outside"):
+        list(read_alignments_within(links, [(1, 1), (2, 2)]))
+
+
+def test_there_must_be_a_line_of_links_for_each_pair(tmp_path: Path) -> None:
+    links = write_lines(tmp_path / "links", ["0-0", "0-0"])
+    with pytest.raises(AlidadeError, match="ends after line 2"):
+        list(read_alignments_within(links, [(1, 1)] * 3))
+    with pytest.raises(AlidadeError, match="more lines than the bitext, which has 1 pairs"):
+        list(read_alignments_within(links, [(1, 1)]))
