@@ -4,70 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
 
-from alidade.config import TransformerJumpsSettings, TransformerSettings
-from alidade.models.build import build_system
 from alidade.models.transformer_jumps import jumps_to_positions
 from alidade.text.batching import Batch
-from alidade.text.vocabulary import BOS, EOS, PAD
-
-VOCABULARY = 23
-LENGTHS = [(5, 6), (9, 4), (3, 8)]
-BEAM = 3
-
-
-def random_batch(seed: int = 0) -> Batch:
-    """Three pairs of different lengths with random words and positions."""
-    generator = torch.Generator().manual_seed(seed)
-    num_pairs = len(LENGTHS)
-    source_width = max(source for source, _ in LENGTHS) + 2
-    target_width = max(target for _, target in LENGTHS) + 1
-    source = torch.full((num_pairs, source_width), PAD)
-    target_in, target_out = torch.full((2, num_pairs, target_width), PAD)
-    positions, previous_positions = torch.zeros(2, num_pairs, target_width, dtype=torch.long)
-    for row, (source_length, target_length) in enumerate(LENGTHS):
-        words = torch.randint(4, VOCABULARY, (source_length,), generator=generator)
-        source[row, : source_length + 2] = torch.tensor([BOS, *words, EOS])
-        words = torch.randint(4, VOCABULARY, (target_length,), generator=generator)
-        target_in[row, : target_length + 1] = torch.tensor([BOS, *words])
-        target_out[row, : target_length + 1] = torch.tensor([*words, EOS])
-        path = torch.randint(1, source_length + 1, (target_length,), generator=generator)
-        positions[row, : target_length + 1] = torch.tensor([*path, source_length + 1])
-        previous_positions[row, : target_length + 1] = torch.tensor([0, *path])
-    num_tokens = sum(target + 1 for _, target in LENGTHS)
-    return Batch(source, target_in, target_out, positions, previous_positions, num_tokens)
-
-
-def randomise(model: torch.nn.Module) -> None:
-    """Weights that no initialisation has, zeros among them, so that nothing agrees by accident."""
-    generator = torch.Generator().manual_seed(7)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn(parameter.shape, generator=generator) * 0.2)
-
-
-def lexical_model(**settings: object) -> torch.nn.Module:
-    shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 2, "decoder_layers": 3}
-    system = build_system(TransformerSettings(**(shape | settings)), None, VOCABULARY, VOCABULARY)  # type: ignore[arg-type]
-    assert system.lexical is not None
-    randomise(system.lexical)
-    return system.lexical.eval()
-
-
-def jumps_model(**settings: object) -> torch.nn.Module:
-    shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 2, "decoder_layers": 3, "max_jump": 10}
-    system = build_system(None, TransformerJumpsSettings(**(shape | settings)), VOCABULARY, VOCABULARY)  # type: ignore[arg-type]
-    assert system.alignment is not None
-    randomise(system.alignment)
-    return system.alignment.eval()
-
-
-def to_grid(features: Tensor, batch: Batch) -> Tensor:
-    grid = features.new_zeros(*batch.target_out.shape, features.shape[-1])
-    grid[batch.target_out != PAD] = features
-    return grid
-
+from small_models import BEAM, LENGTHS, VOCABULARY, jumps_model, lexical_model, random_batch, to_grid
 
 KINDS = [
     {"kind": "transformer"},
