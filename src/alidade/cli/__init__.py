@@ -1,7 +1,7 @@
 """The `alidade` command: one module a command, registered here.
 
 Commands import torch and the rest of the package inside their functions, so that `alidade --help` is quick.
-Whatever a person can cause ends as one sentence on stderr and exit code 2 (`run_command`).
+Whatever a person can cause ends as one sentence on stderr and exit code 2 (`main`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from alidade import __version__
+from alidade.cli.assemble import assemble
 from alidade.errors import AlidadeError
 
 app = typer.Typer(
@@ -38,6 +39,9 @@ def options(
     ] = False,
 ) -> None:
     """Options of every command; `main` looks for --debug itself, before anything can go wrong."""
+
+
+app.command()(assemble)
 
 
 def main() -> None:
