@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from alidade.errors import AlidadeError
 from alidade.files import read_json, read_lines, write_aside, write_json
+from alidade.text.ragged import Ragged
 from alidade.text.subwords import Encoding, Subwords
 
 FORMAT = 1
@@ -73,6 +74,21 @@ class Split:
     def target_lengths(self) -> IntArray:
         """(N,) numbers of target pieces."""
         return np.diff(self._target.offsets)
+
+    @property
+    def sources(self) -> Ragged:
+        """The ids of all source pieces."""
+        return Ragged(self._source.ids, self._source.offsets)
+
+    @property
+    def targets(self) -> Ragged:
+        """The ids of all target pieces."""
+        return Ragged(self._target.ids, self._target.offsets)
+
+    @property
+    def all_positions(self) -> Ragged | None:
+        """The positions of all target pieces, if there are any."""
+        return Ragged(self._flat_positions, self._target.offsets) if self.has_positions else None
 
     def source_texts(self) -> Iterator[str]:
         """The source sentences as text; kept for dev only."""

@@ -50,7 +50,7 @@ def token_loss(
 
     weight: (V, D). bias: (V,), or None. Without gradients enabled, none are computed.
     """
-    loss, nll, num_correct = _SmoothedCrossEntropy.apply(features, weight, bias, targets, smoothing)
+    loss, nll, num_correct = _SmoothedCrossEntropy.apply(features, weight, bias, targets, smoothing)  # type: ignore[no-untyped-call]  # torch has no types for it
     return TokenLoss(loss, nll, num_correct)
 
 
