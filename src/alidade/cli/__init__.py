@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from alidade import __version__
+from alidade.cli import evaluate
 from alidade.cli.assemble import assemble
 from alidade.errors import AlidadeError
 
@@ -42,6 +43,7 @@ def options(
 
 
 app.command()(assemble)
+app.add_typer(evaluate.app, name="evaluate")
 
 
 def main() -> None:

@@ -1,0 +1,98 @@
+"""`alidade evaluate`: how good alignments and translations are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from alidade.evaluation.translations import Tokenisation
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode="markdown", help="Measure alignments and translations against references."
+)
+
+
+@app.command()
+def alignments(
+    hypothesis: Annotated[
+        Path, typer.Option("--hypothesis", "-y", help="Links to judge: a Pharaoh file, `0-0 1-2 …` a line.")
+    ],
+    gold: Annotated[Path, typer.Option("--gold", "-g", help="Hand-made links: sure ones `2-3`, possible ones `2p3`.")],
+    one_based: Annotated[bool, typer.Option("--one-based", help="The hypothesis counts words from 1.")] = False,
+    one_based_gold: Annotated[
+        bool, typer.Option("--one-based-gold", help="The gold file counts words from 1.")
+    ] = False,
+    transpose: Annotated[
+        bool, typer.Option("--transpose", help="The hypothesis has target-source links: exchange its sides.")
+    ] = False,
+) -> None:
+    """Precision, recall and alignment error rate against gold links.
+
+    Prints one line: the error rate and what it was counted on.
+
+    Example: `alidade evaluate alignments --hypothesis out.links --gold deen.gold --one-based-gold`
+    """
+    from alidade.alignment.aligners import read_alignments, read_gold_alignments
+    from alidade.alignment.error_rate import alignment_error_rate
+
+    links = read_alignments(hypothesis, one_based=one_based)
+    if transpose:
+        links = (alignment.transposed() for alignment in links)
+    typer.echo(alignment_error_rate(links, read_gold_alignments(gold, one_based=one_based_gold)))
+
+
+@app.command()
+def translations(
+    hypothesis: Annotated[Path, typer.Option("--hypothesis", "-y", help="Translations to judge, a sentence a line.")],
+    reference: Annotated[
+        list[Path], typer.Option("--reference", "-r", help="Right translations, line by line; may be given repeatedly.")
+    ],
+    baseline: Annotated[
+        Path | None, typer.Option("--baseline", "-b", help="Another system's translations to compare with.")
+    ] = None,
+    tokenisation: Annotated[
+        Tokenisation,
+        typer.Option(help="How BLEU finds words: 13a for raw text, zh for Chinese, none for text tokenised already."),
+    ] = "13a",
+    samples: Annotated[int, typer.Option("--samples", min=1, help="Bootstrap samples of the comparison.")] = 1000,
+) -> None:
+    """BLEU, TER and chrF, case-insensitive (as in the paper) and case-sensitive, with sacrebleu's signatures.
+
+    With `--baseline` both systems' scores, and whether their difference is significant, by paired bootstrap.
+
+    Published Multi30k scores are of lower-cased, tokenised text. For raw output compare the case-insensitive BLEU with
+    them; for output that is lower-cased and tokenised already use `--tokenisation none` and a reference in that form.
+
+    Example: `alidade evaluate translations --hypothesis out.de --reference test2016.de --baseline base.de`
+    """
+    from alidade.evaluation.significance import compare_translations
+    from alidade.evaluation.translations import score_translations
+    from alidade.files import read_lines
+
+    hypotheses = list(read_lines(hypothesis))
+    references = [list(read_lines(path)) for path in reference]
+    baseline_hypotheses = None if baseline is None else list(read_lines(baseline))
+    for lower_case in (True, False):
+        how = "case-insensitive" if lower_case else "case-sensitive"
+        if baseline_hypotheses is None:
+            scores = score_translations(hypotheses, references, lower_case=lower_case, tokenisation=tokenisation)
+            _print_block(f"{hypothesis}, {how}:", scores)
+            continue
+        comparisons = compare_translations(
+            baseline_hypotheses,
+            hypotheses,
+            references,
+            lower_case=lower_case,
+            tokenisation=tokenisation,
+            num_samples=samples,
+        )
+        _print_block(f"{baseline} → {hypothesis}, {how}:", comparisons)
+
+
+def _print_block(title: str, results: Sequence[object]) -> None:
+    typer.echo(title)
+    for result in results:
+        typer.echo(f"  {result}")
