@@ -1,0 +1,212 @@
+"""What a dictionary's matches allow a hypothesis to write next: plain data, no model, no tensors.
+
+A hypothesis has a `State`: which matches it has used, and how much of a form it has written. `Constraints`,
+one for a sentence, turn a state and the source position that the next word translates into a `Rule` for that
+word, and a state and a word into the next state. A form, once begun, is completed; where several forms are
+allowed, their pieces make a trie and the model chooses the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from alidade.dictionary.matching import Match, Pieces
+from alidade.text.subwords import Subwords
+
+_SPACELESS_LANGUAGES = ("zh", "ja", "th", "lo", "km", "my")
+_OPENING = tuple("([{\"'„“‚‘«‹’-–/¿¡（「『《")
+"""After these a word may follow without a space."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordBorders:
+    """Which pieces of a vocabulary go on with the word before, and which let a word follow without a space."""
+
+    continuing: frozenset[int]
+    glueing: frozenset[int]
+
+    @classmethod
+    def of(cls, subwords: Subwords) -> WordBorders:
+        """The borders in a language's pieces."""
+        pieces = [(i, subwords.piece(i)) for i in range(len(subwords))]
+        if subwords.language.split("-")[0] in _SPACELESS_LANGUAGES:
+            return cls(frozenset(), frozenset(i for i, _ in pieces))
+        return cls(
+            continuing=frozenset([i for i, piece in pieces if _continues_word(piece)]),
+            glueing=frozenset([i for i, piece in pieces if piece.endswith(_OPENING)]),
+        )
+
+
+def _continues_word(piece: str) -> bool:
+    """Letters, digits and bytes without a space before them; a mark after a word is no part of it."""
+    return piece.startswith("<0x") or piece[0].isalnum()
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A match whose form stands in the target, as pieces counted from 0."""
+
+    match: int
+    pieces: range
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a hypothesis has done about the matches of its sentence. Most words leave it as it is."""
+
+    uses: tuple[Use, ...] = ()
+    """The completed forms, in the order of the target."""
+    under_way: int | None = None
+    """The match whose form is being written."""
+    written: Pieces = ()
+    """That form's pieces so far."""
+    has_just_used: bool = False
+    """A form has ended with the last piece: the next one must not make another word of it."""
+    is_glued: bool = False
+    """The next word may follow without a space."""
+    echo: Pieces = ()
+    """The last pieces, as far as they begin a form that has been used already."""
+
+    def has_used(self, match: int) -> bool:
+        return any(use.match == match for use in self.uses)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What the next word of a hypothesis may be while it translates a certain source position."""
+
+    match: int | None = None
+    """The match that `words` begin or go on with."""
+    words: Pieces = ()
+    is_free: bool = True
+    """Whether words other than `words` may come, within the limits below."""
+    banned: Pieces = ()
+    starts_word: bool = False
+    """Nothing may come that goes on with the word before."""
+
+
+FREE = Rule()
+"""Anything may come."""
+
+
+class Constraints:
+    """The matches of one sentence as rules for its hypotheses."""
+
+    def __init__(self, matches: Sequence[Match], borders: WordBorders, *, must_use_all: bool) -> None:
+        self.matches = tuple(matches)
+        self.must_use_all = must_use_all
+        self._borders = borders
+        self._sequences = [
+            tuple([pieces for form in match.forms for pieces in (form.after_space, form.glued)]) for match in matches
+        ]
+        self._match_at = {
+            position: number for number, match in enumerate(matches) if match.forms for position in match.positions
+        }
+
+    @property
+    def positions(self) -> Iterable[int]:
+        """The source positions that have a match: elsewhere all rules of a state are the same."""
+        return self._match_at
+
+    def unused(self, state: State) -> tuple[int, ...]:
+        """The matches that are not even under way (and that the vocabulary can write)."""
+        return tuple(
+            [
+                number
+                for number, match in enumerate(self.matches)
+                if match.forms and number != state.under_way and not state.has_used(number)
+            ]
+        )
+
+    def may_end(self, state: State) -> bool:
+        """Whether the sentence may end now."""
+        if state.under_way is not None and state.written not in self._sequences[state.under_way]:
+            return False
+        return not self.must_use_all or not self.unused(state)
+
+    def pieces_needed(self, state: State) -> int:
+        """How many pieces a hypothesis has still to write for its matches, at least."""
+        needed = [min(map(len, self._sequences[match])) for match in self.unused(state)]
+        if state.under_way is not None:
+            forms = [form for form in self._sequences[state.under_way] if _starts_with(form, state.written)]
+            needed.append(min(map(len, forms)) - len(state.written))
+        return sum(needed)
+
+    def rule(self, state: State, position: int | None) -> Rule:
+        """What may come next while the model translates a source position (None: one without a match)."""
+        if state.under_way is not None:
+            return self._rule_under_way(state, state.under_way, position)
+        match = None if position is None else self._match_at.get(position)
+        if match is None:
+            return Rule(starts_word=True) if state.has_just_used else FREE
+        if not state.has_used(match):
+            return self.rule_to_begin(state, match)
+        return Rule(banned=self._ends_of_echo(match, state.echo), starts_word=state.has_just_used)
+
+    def rule_to_begin(self, state: State, match: int) -> Rule:
+        """A match must begin."""
+        return Rule(match, self._next_words(match, (), is_glued=state.is_glued), is_free=False)
+
+    def advance(self, state: State, word: int, *, place: int, begun: int | None = None) -> State:
+        """The state after a word, the target's piece number `place`; `begun` is the match that it was to begin."""
+        if state.under_way is not None:
+            written = (*state.written, word)
+            if any(_starts_with(form, written) for form in self._sequences[state.under_way]):
+                return self._write(state, state.under_way, written, place)
+            state = self.completed(state, place)
+        elif begun is not None:
+            return self._write(state, begun, (word,), place)
+        echo = self._echo(state, word)
+        is_glued = word in self._borders.glueing
+        if state.has_just_used or is_glued != state.is_glued or echo != state.echo:
+            return State(state.uses, is_glued=is_glued, echo=echo)
+        return state
+
+    def completed(self, state: State, end: int) -> State:
+        """The state of a hypothesis of `end` pieces that stops here: a form that may end counts as used."""
+        match = state.under_way
+        if match is None or state.written not in self._sequences[match]:
+            return state
+        return State((*state.uses, Use(match, range(end - len(state.written), end))), has_just_used=True)
+
+    def _rule_under_way(self, state: State, match: int, position: int | None) -> Rule:
+        words = self._next_words(match, state.written, is_glued=True)
+        if state.written not in self._sequences[match]:
+            return Rule(match, words, is_free=False)
+        if position not in self.matches[match].positions:
+            words = ()
+        return Rule(match, words, starts_word=True)
+
+    def _write(self, state: State, match: int, written: Pieces, place: int) -> State:
+        state = State(state.uses, match, written)
+        return state if self._next_words(match, written, is_glued=True) else self.completed(state, place + 1)
+
+    def _next_words(self, match: int, written: Pieces, *, is_glued: bool) -> Pieces:
+        """The way on in the trie of the forms' pieces."""
+        forms = [form.after_space for form in self.matches[match].forms]
+        if is_glued:
+            forms += [form.glued for form in self.matches[match].forms]
+        done = len(written)
+        return tuple(dict.fromkeys([form[done] for form in forms if len(form) > done and _starts_with(form, written)]))
+
+    def _ends_of_echo(self, match: int, echo: Pieces) -> Pieces:
+        """The words that would write a match's form a second time."""
+        return tuple([form[-1] for form in self._sequences[match] if _ends_with(echo, form[:-1])])
+
+    def _echo(self, state: State, word: int) -> Pieces:
+        """The longest end of what is written that begins a used form."""
+        forms = [form for use in state.uses for form in self._sequences[use.match]]
+        pieces = (*state.echo, word)
+        for start in range(len(pieces)):
+            if any(len(form) > len(pieces) - start and _starts_with(form, pieces[start:]) for form in forms):
+                return pieces[start:]
+        return ()
+
+
+def _starts_with(form: Pieces, start: Pieces) -> bool:
+    return form[: len(start)] == start
+
+
+def _ends_with(pieces: Pieces, end: Pieces) -> bool:
+    return not end or pieces[-len(end) :] == end

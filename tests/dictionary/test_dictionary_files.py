@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import gzip
+import time
+from pathlib import Path
+
+import pytest
+
+from alidade.dictionary.entries import make_entry
+from alidade.dictionary.files import load_dictionary, parse_term, read_entries, read_sentence_terms, write_entries
+from alidade.errors import AlidadeError
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_tsv_has_source_and_target_and_what_else_is_known(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "terms.tsv",
+        "# wanted translations\nstrong\tstark|kräftig\n\nNew York\tNew York\tignore\t2\t7\nC\\|D\ta\\|b|c\r\n",
+    )
+    assert list(read_entries(path)) == [
+        make_entry("strong", ["stark", "kräftig"]),
+        make_entry("New York", ["New York"], "ignore", 2, 7),
+        make_entry("C\\|D", ["a|b", "c"]),
+    ]
+
+
+def test_a_line_of_names_puts_the_columns_in_order(tmp_path: Path) -> None:
+    path = write(tmp_path / "terms.tsv", "sentence\ttarget\tsource\n3\tHund\tdog\n\tKatze\tcat\n")
+    assert list(read_entries(path)) == [make_entry("dog", ["Hund"], sentence=3), make_entry("cat", ["Katze"])]
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_csv_with_quotes_and_either_separator(tmp_path: Path, separator: str) -> None:
+    path = write(tmp_path / "terms.csv", f'source{separator}target\n"strong, ""very"""{separator}stark\n')
+    assert list(read_entries(path)) == [make_entry('strong, "very"', ["stark"])]
+
+
+def test_packed_files_and_several_at_once(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "a.tsv.gz", "wt", encoding="utf-8") as file:
+        file.write("dog\tHund\n")
+    second = write(tmp_path / "b.csv", "cat,Katze\n")
+    dictionary = load_dictionary([tmp_path / "a.tsv.gz", second], ["strong=powerful", "a=b|c=d"])
+    assert [str(entry) for entry in dictionary.entries] == [
+        "dog = Hund",
+        "cat = Katze",
+        "strong = powerful",
+        "a = b | c=d",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "complaint"),
+    [
+        ("t.tsv", "dog\tHund\ncat\n", 't.tsv, line 2: "cat" has no translation'),
+        ("t.tsv", "dog\t\n", 't.tsv, line 1: the entry for "dog" has no translation'),
+        ("t.tsv", "\tHund\n", "t.tsv, line 1: an entry needs a source"),
+        ("t.tsv", "dog\tHund\tloud\n", 't.tsv, line 1: case is "exact" or "ignore", not "loud"'),
+        ("t.tsv", "dog\tHund\texact\ttwo\n", 't.tsv, line 1: occurrence "two" is not a number'),
+        ("t.tsv", "a\tb\tc\td\te\tf\n", "t.tsv, line 1: 6 fields, but at most 5 have a meaning"),
+        ("t.tsv", "source\ttarget\tocurrence\n", 'unknown column "ocurrence"; did you mean "occurrence"?'),
+        ("t.tsv", "source\ttarget\ttarget\n", 'column "target" is there twice'),
+        ("t.csv", 'dog,Hund\n\ncat,"Kat"ze\n', "t.csv, line 3: not valid CSV: "),
+        ("t.docx", "", 't.docx: a dictionary is a .tsv, .csv or .tbx file, and ".docx" is none of them'),
+    ],
+)
+def test_a_malformed_line_names_file_and_line(tmp_path: Path, name: str, text: str, complaint: str) -> None:
+    path = write(tmp_path / name, text)
+    with pytest.raises(AlidadeError) as error:
+        list(read_entries(path))
+    assert complaint in str(error.value)
+
+
+def test_bytes_that_are_not_utf8_name_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "t.tsv"
+    path.write_bytes(b"dog\tHund\nk\xf6nig\tking\n")
+    with pytest.raises(AlidadeError, match=r"t\.tsv, line 2: not UTF-8"):
+        list(read_entries(path))
+
+
+@pytest.mark.parametrize("text", ["strong", "=x", "strong=", " = "])
+def test_a_malformed_term_shows_how_to_write_it(text: str) -> None:
+    with pytest.raises(AlidadeError, match='write it as source=target, for example "strong=powerful"'):
+        parse_term(text)
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    entries = [
+        make_entry("strong", ["stark", "a|b"], "ignore", 2, 9),
+        make_entry("New York", ["Neu York"]),
+    ]
+    assert write_entries(tmp_path / "terms.tsv", entries) == 2
+    assert list(read_entries(tmp_path / "terms.tsv")) == entries
+
+
+def test_term_lists_of_single_sentences(tmp_path: Path) -> None:
+    path = write(tmp_path / "terms.tsv", "0\t7\tloud\tlaut\t\t\n1\t9\tred\trot\tnew car\tneues Auto\n")
+    assert list(read_sentence_terms(path)) == [
+        make_entry("loud", ["laut"], sentence=7),
+        make_entry("red", ["rot"], sentence=9),
+        make_entry("new car", ["neues Auto"], sentence=9),
+    ]
+    with pytest.raises(AlidadeError, match="line 1: expected a running number"):
+        list(read_sentence_terms(write(path, "loud\tlaut\n")))
+
+
+def test_a_hundred_thousand_entries_load_quickly(tmp_path: Path) -> None:
+    path = write(tmp_path / "terms.tsv", "".join([f"word{i} of phrase\tWort{i}|Form{i}\n" for i in range(100_000)]))
+    start = time.process_time()
+    dictionary = load_dictionary([path])
+    seconds = time.process_time() - start
+    assert len(dictionary) == 100_000
+    assert seconds < 2.0, "a second on a free machine; twice that is left for a busy one"
