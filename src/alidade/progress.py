@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from rich.console import Console
@@ -35,11 +35,19 @@ def progress_bar(console: Console | None = None) -> Progress:
 
 
 def track(
-    iterable: Iterable[Item], description: str, total: int | None = None, console: Console | None = None
+    iterable: Iterable[Item],
+    description: str,
+    total: int | None = None,
+    *,
+    console: Console | None = None,
+    weigh: Callable[[Item], int] | None = None,
 ) -> Iterator[Item]:
-    """Yield the items while a bar shows how many have passed."""
+    """Yield the items while a bar shows how many have passed; `weigh` says how many things one item stands for."""
     with progress_bar(console) as progress:
-        yield from progress.track(iterable, total=total, description=description)
+        task = progress.add_task(description, total=total)
+        for item in iterable:
+            yield item
+            progress.advance(task, 1 if weigh is None else weigh(item))
 
 
 def format_count(count: float) -> str:

@@ -11,16 +11,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, Self, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from alidade.errors import AlidadeError
 from alidade.files import read_json, read_lines, write_aside, write_json
+from alidade.text.layout import Layout, Side
 from alidade.text.ragged import Ragged
 from alidade.text.subwords import Encoding, Subwords
 
@@ -39,8 +40,9 @@ class Split:
         self.folder = folder
         self.name = name
         self.has_positions = has_positions
-        self._source = _Side(folder, f"{name}.source")
-        self._target = _Side(folder, f"{name}.target")
+        self._layout = Layout(folder)
+        self._source = _Side(self._layout, name, "source")
+        self._target = _Side(self._layout, name, "target")
 
     def __len__(self) -> int:
         return len(self._source.offsets) - 1
@@ -91,12 +93,12 @@ class Split:
         return Ragged(self._flat_positions, self._target.offsets) if self.has_positions else None
 
     def source_texts(self) -> Iterator[str]:
-        """The source sentences as text; kept for dev only."""
-        return read_lines(text_path(self.folder, self.name, "source"))
+        """The source sentences as text."""
+        return read_lines(self._layout.text(self.name, "source"))
 
     def target_texts(self) -> Iterator[str]:
-        """The target sentences as text, references for BLEU; kept for dev only."""
-        return read_lines(text_path(self.folder, self.name, "target"))
+        """The target sentences as text: the references of a dev set."""
+        return read_lines(self._layout.text(self.name, "target"))
 
     @functools.cached_property
     def _flat_positions(self) -> npt.NDArray[Any]:
@@ -105,7 +107,7 @@ class Split:
                 f'{self.folder}: this corpus was prepared without alignments (aligner.kind = "none"); a model that is '
                 "assisted by alignments needs them"
             )
-        return _map_array(self.folder / f"{self.name}.positions.npy")
+        return _map_array(self._layout.positions(self.name))
 
 
 @dataclass(frozen=True)
@@ -125,10 +127,10 @@ class PreparedCorpus:
     @classmethod
     def open(cls, folder: Path) -> Self:
         """Open a folder made by `alidade prepare`."""
-        manifest_path = folder / "corpus.json"
-        if not manifest_path.exists():
+        layout = Layout(folder)
+        if not layout.manifest.exists():
             raise AlidadeError(f"{folder}: not a prepared corpus (no corpus.json): make one with `alidade prepare`")
-        manifest = read_json(manifest_path)
+        manifest = read_json(layout.manifest)
         if manifest.get("format") != FORMAT:
             raise AlidadeError(
                 f"{folder}: its format is {manifest.get('format')}, this program reads {FORMAT}: prepare it again"
@@ -138,8 +140,8 @@ class PreparedCorpus:
             folder,
             splits["train"],
             splits.get("dev"),
-            Subwords.load(subwords_path(folder, "source"), manifest["source_language"]),
-            Subwords.load(subwords_path(folder, "target"), manifest["target_language"]),
+            Subwords.load(layout.subwords("source"), manifest["source_language"]),
+            Subwords.load(layout.subwords("target"), manifest["target_language"]),
             manifest["fingerprint"],
             manifest["settings"],
         )
@@ -156,21 +158,22 @@ class PreparedCorpus:
 class _Side:
     """The flat arrays of one side of a split."""
 
-    def __init__(self, folder: Path, stem: str) -> None:
-        self._folder = folder
-        self._stem = stem
+    def __init__(self, layout: Layout, split: str, side: Side) -> None:
+        self._layout = layout
+        self._split = split
+        self._side = side
 
     @functools.cached_property
     def ids(self) -> npt.NDArray[Any]:
-        return _map_array(self._folder / f"{self._stem}.ids.npy")
+        return _map_array(self._layout.ids(self._split, self._side))
 
     @functools.cached_property
     def words(self) -> npt.NDArray[Any]:
-        return _map_array(self._folder / f"{self._stem}.words.npy")
+        return _map_array(self._layout.words(self._split, self._side))
 
     @functools.cached_property
     def offsets(self) -> npt.NDArray[np.int64]:
-        return _map_array(self._folder / f"{self._stem}.offsets.npy")
+        return _map_array(self._layout.offsets(self._split, self._side))
 
     def span(self, index: int) -> slice:
         return slice(int(self.offsets[index]), int(self.offsets[index + 1]))
@@ -192,16 +195,6 @@ def _map_array(path: Path) -> npt.NDArray[Any]:
     return array
 
 
-def subwords_path(folder: Path, side: str) -> Path:
-    """Where a side's subword model lies."""
-    return folder / f"subwords.{side}.model"
-
-
-def text_path(folder: Path, split: str, side: str) -> Path:
-    """Where the text of a side lies, if it is kept."""
-    return folder / f"{split}.{side}.txt"
-
-
 class ArrayWriter:
     """A flat .npy array that is written piece by piece."""
 
@@ -215,9 +208,10 @@ class ArrayWriter:
     def append(self, values: npt.ArrayLike) -> None:
         """Add values to the end."""
         given = np.asarray(values)
+        most = np.iinfo(self._dtype).max
+        if given.size and given.max() > most:
+            raise AlidadeError(f"a sentence is too long: it has more than {most} pieces")
         array = np.ascontiguousarray(given, dtype=self._dtype)
-        if array.size and given.max() > np.iinfo(self._dtype).max:
-            raise AlidadeError(f"a sentence is too long: it has more than {np.iinfo(self._dtype).max} pieces")
         data = array.tobytes()
         self._file.write(data)
         self._digest.update(data)
@@ -261,25 +255,34 @@ def write_array(path: Path, dtype: npt.DTypeLike) -> Iterator[ArrayWriter]:
 
 
 @contextlib.contextmanager
-def write_side(folder: Path, stem: str, vocabulary_size: int) -> Iterator[SideWriter]:
-    """A writer for the arrays of one side of a split, `train.source` for example."""
+def write_side(layout: Layout, split: str, side: Side, vocabulary_size: int) -> Iterator[SideWriter]:
+    """A writer for the arrays of one side of a split."""
     id_type = np.uint16 if vocabulary_size <= np.iinfo(np.uint16).max + 1 else np.uint32
     with (
-        write_array(folder / f"{stem}.ids.npy", id_type) as ids,
-        write_array(folder / f"{stem}.words.npy", np.uint16) as words,
-        write_array(folder / f"{stem}.offsets.npy", np.int64) as offsets,
+        write_array(layout.ids(split, side), id_type) as ids,
+        write_array(layout.words(split, side), np.uint16) as words,
+        write_array(layout.offsets(split, side), np.int64) as offsets,
     ):
         yield SideWriter(ids, words, offsets)
 
 
+class SplitManifest(TypedDict):
+    """What `corpus.json` says of a split."""
+
+    size: int
+    has_positions: bool
+    content: list[str]
+    """Hashes of the arrays."""
+
+
 def write_manifest(
-    folder: Path,
+    layout: Layout,
     source: Subwords,
     target: Subwords,
-    splits: dict[str, dict[str, Any]],
+    splits: Mapping[str, SplitManifest],
     settings: dict[str, Any] | None = None,
 ) -> None:
-    """Write `corpus.json`, which makes the folder a corpus. A split says `size`, `has_positions` and `content`."""
+    """Write `corpus.json`, which makes the folder a corpus."""
     parts = [source.fingerprint, target.fingerprint, *(str(split["content"]) for split in splits.values())]
     manifest = {
         "format": FORMAT,
@@ -289,38 +292,34 @@ def write_manifest(
         "splits": splits,
         "settings": settings or {},
     }
-    write_json(folder / "corpus.json", manifest)
+    write_json(layout.manifest, manifest)
 
 
 def write_corpus(
     folder: Path, source: Subwords, target: Subwords, train: Iterable[Example], dev: Iterable[Example] = ()
 ) -> PreparedCorpus:
     """Make a prepared corpus of pairs whose positions are known already: synthetic ones, for tests and the demo."""
-    (folder / "corpus.json").unlink(missing_ok=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    source.save(subwords_path(folder, "source"))
-    target.save(subwords_path(folder, "target"))
-    splits = {"train": _write_examples(folder, "train", source, target, list(train))}
+    layout = Layout(folder)
+    layout.manifest.unlink(missing_ok=True)
+    source.save(layout.subwords("source"))
+    target.save(layout.subwords("target"))
+    splits = {"train": _write_examples(layout, "train", source, target, list(train))}
     if dev_examples := list(dev):
-        splits["dev"] = _write_examples(folder, "dev", source, target, dev_examples)
-    write_manifest(folder, source, target, splits)
+        splits["dev"] = _write_examples(layout, "dev", source, target, dev_examples)
+    write_manifest(layout, source, target, splits)
     return PreparedCorpus.open(folder)
 
 
 def _write_examples(
-    folder: Path, name: str, source: Subwords, target: Subwords, examples: Sequence[Example]
-) -> dict[str, Any]:
+    layout: Layout, name: str, source: Subwords, target: Subwords, examples: Sequence[Example]
+) -> SplitManifest:
     content = [
-        _write_examples_side(folder, f"{name}.source", source, [example[0] for example in examples]),
-        _write_examples_side(folder, f"{name}.target", target, [example[1] for example in examples]),
+        _write_examples_side(layout, name, "source", source, [example[0] for example in examples]),
+        _write_examples_side(layout, name, "target", target, [example[1] for example in examples]),
     ]
-    with write_aside(text_path(folder, name, "source")) as source_file:
-        source_file.writelines(source.decode(example[0]).text + "\n" for example in examples)
-    with write_aside(text_path(folder, name, "target")) as target_file:
-        target_file.writelines(target.decode(example[1]).text + "\n" for example in examples)
     has_positions = bool(examples) and all(example[2] is not None for example in examples)
     if has_positions:
-        with write_array(folder / f"{name}.positions.npy", np.uint16) as writer:
+        with write_array(layout.positions(name), np.uint16) as writer:
             for _, target_ids, positions in examples:
                 assert positions is not None
                 assert len(positions) == len(target_ids), "every target piece needs exactly one position"
@@ -329,9 +328,15 @@ def _write_examples(
     return {"size": len(examples), "has_positions": has_positions, "content": content}
 
 
-def _write_examples_side(folder: Path, stem: str, subwords: Subwords, sentences: Sequence[Sequence[int]]) -> str:
-    with write_side(folder, stem, subwords.vocabulary_size) as writer:
+def _write_examples_side(
+    layout: Layout, name: str, side: Side, subwords: Subwords, sentences: Sequence[Sequence[int]]
+) -> str:
+    with (
+        write_aside(layout.text(name, side)) as text_file,
+        write_side(layout, name, side, subwords.vocabulary_size) as writer,
+    ):
         for ids in sentences:
-            words = subwords.decode(ids).word_of_piece
-            writer.append(np.asarray(ids, dtype=np.int64), np.asarray(words, dtype=np.int64), [len(ids)])
+            encoding = subwords.decode(ids)
+            text_file.write(encoding.text + "\n")
+            writer.append(ids, encoding.word_of_piece, [len(ids)])
         return writer.finish()
