@@ -1,0 +1,165 @@
+"""How well a translation keeps to a dictionary: entries used, placed and repeated, and how long it became.
+
+A matched entry is *used* if one of its forms stands in the translation, once for each match that wants it; *used
+as a stem* if words of the same stem do; *placed* if the form is linked to the entry's own source words; *repeated*
+if its form stands there more often than matches want it and than the reference has it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import NamedTuple
+
+from alidade.alignment.links import Alignment, Link
+
+MIN_STEM = 3
+STEM_SHARE = 0.6
+"""Two words have a common stem if they share this much of the longer one, from its start."""
+
+
+class WantedTerm(NamedTuple):
+    """A match of a dictionary: its source words and its allowed forms, each a sequence of words."""
+
+    source_words: range
+    forms: tuple[tuple[str, ...], ...]
+    ignores_case: bool = False
+
+
+class TermCase(NamedTuple):
+    """One translated sentence: what was wanted and what came out."""
+
+    terms: Sequence[WantedTerm]
+    hypothesis: Sequence[str]
+    """Words of the translation."""
+    alignment: Alignment
+    """Links of source words and the translation's words."""
+    reference: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TermScore:
+    """Counts over a corpus."""
+
+    wanted: int
+    used: int
+    used_stem: int
+    placed: int
+    repeated: int
+    hypothesis_words: int
+    reference_words: int
+
+    @property
+    def length_ratio(self) -> float:
+        """Words of the translations for each word of the references."""
+        return self.hypothesis_words / self.reference_words if self.reference_words else 0.0
+
+    def share(self, count: int) -> float:
+        """A count for each wanted entry."""
+        return count / self.wanted if self.wanted else 0.0
+
+    def __str__(self) -> str:
+        shares = [
+            f"{name} {count} ({self.share(count):.1%})"
+            for name, count in (
+                ("used", self.used),
+                ("used as a stem", self.used_stem),
+                ("placed", self.placed),
+                ("repeated", self.repeated),
+            )
+        ]
+        return f"{self.wanted} entries wanted: {', '.join(shares)}; length ratio {self.length_ratio:.3f}"
+
+
+def score_terms(cases: Iterable[TermCase]) -> TermScore:
+    """Count used, placed and repeated entries."""
+    totals = dict.fromkeys(("wanted", "used", "used_stem", "placed", "repeated"), 0)
+    hypothesis_words = reference_words = 0
+    for case in cases:
+        uses = _assign(case)
+        totals["wanted"] += len(case.terms)
+        totals["used"] += sum([use is not None for use in uses])
+        totals["used_stem"] += sum([_stem_is_used(term, use, case) for term, use in zip(case.terms, uses, strict=True)])
+        totals["placed"] += sum([_is_placed(term, use, case) for term, use in zip(case.terms, uses, strict=True)])
+        totals["repeated"] += _num_repeated(case)
+        hypothesis_words += len(case.hypothesis)
+        reference_words += len(case.reference)
+    return TermScore(**totals, hypothesis_words=hypothesis_words, reference_words=reference_words)
+
+
+def have_common_stem(first: str, second: str) -> bool:
+    """Whether two words are forms of one, judged by how they start: "starker" and "stärkste", "Hund" and "Hunden"."""
+    first, second = _bare(first), _bare(second)
+    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))))
+    return first == second or shared >= max(MIN_STEM, STEM_SHARE * max(len(first), len(second)))
+
+
+def _assign(case: TermCase) -> list[range | None]:
+    """For each term the words of the translation that are its form; no word serves two terms.
+
+    Where there is a choice, words that are linked to the term's own source words go first.
+    """
+    taken: set[int] = set()
+    uses: list[range | None] = [None] * len(case.terms)
+    for must_be_placed in (True, False):
+        for number, term in enumerate(case.terms):
+            if uses[number] is not None:
+                continue
+            for place in _places(term, case.hypothesis):
+                if taken.isdisjoint(place) and (not must_be_placed or _is_placed(term, place, case)):
+                    uses[number] = place
+                    taken.update(place)
+                    break
+    return uses
+
+
+def _places(term: WantedTerm, words: Sequence[str]) -> list[range]:
+    """Where any of a term's forms stands among words, longer forms first."""
+    words = [_cased(word, term) for word in words]
+    return [
+        range(start, start + len(form))
+        for form in sorted(term.forms, key=len, reverse=True)
+        for start in range(len(words) - len(form) + 1)
+        if words[start : start + len(form)] == [_cased(word, term) for word in form]
+    ]
+
+
+def _is_placed(term: WantedTerm, place: range | None, case: TermCase) -> bool:
+    return place is not None and any(
+        Link(source, target) in case.alignment for source in term.source_words for target in place
+    )
+
+
+def _stem_is_used(term: WantedTerm, use: range | None, case: TermCase) -> bool:
+    if use is not None:
+        return True
+    words = case.hypothesis
+    return any(
+        all(map(have_common_stem, words[start : start + len(form)], form))
+        for form in term.forms
+        for start in range(len(words) - len(form) + 1)
+    )
+
+
+def _num_repeated(case: TermCase) -> int:
+    """Terms whose forms stand in the translation more often than they should; equal terms count once."""
+    num_repeated = 0
+    for term in dict.fromkeys([term._replace(source_words=range(0)) for term in case.terms]):
+        num_wanted = sum([bool(set(term.forms) & set(other.forms)) for other in case.terms])
+        num_found, num_in_reference = (
+            len({place.start for place in _places(term, words)}) for words in (case.hypothesis, case.reference)
+        )
+        num_repeated += num_found > max(num_wanted, num_in_reference)
+    return num_repeated
+
+
+def _cased(word: str, term: WantedTerm) -> str:
+    return word.casefold() if term.ignores_case else word
+
+
+def _bare(word: str) -> str:
+    """In lower case and without accents, so that "Männer" begins like "Mann"."""
+    decomposed = unicodedata.normalize("NFD", word.casefold())
+    return "".join([character for character in decomposed if not unicodedata.combining(character)])
