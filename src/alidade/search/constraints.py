@@ -6,13 +6,15 @@ touches no other sentence, so that those cost nearly nothing in a mixed batch.
 
 In one step, for B sentences and K hypotheses numbered `sentence * K + k`:
 
-1. `banks_of_pairs` before anything is evaluated (`exact` needs to know where a pair could end up);
+1. `restrict_positions` before anything is evaluated: where may a hypothesis not look?
 2. `restrict` for each lot of evaluated rows: what may a row not write?
 3. `end` for each hypothesis that finishes in this step;
 4. `commit`: which extensions make the next beam.
 
-`exact` stays exact: a restriction only lowers scores, so a pair's bound still holds; with banks a pair is skipped
-only if K evaluated candidates of its own bank are better than its bound.
+`exact` stays exact: whatever a row may write, its word's log-probability is at most zero, and what a row may write
+depends on that row alone; so a pair's bound still holds. There are no banks of hypotheses that have used as many
+entries: a required entry's words cost nothing (they are given, not chosen), and a hypothesis whose alignment model
+points at a required entry, or at the end, cannot look elsewhere; so hypotheses with and without it compete fairly.
 """
 
 from __future__ import annotations
@@ -40,18 +42,20 @@ class Constraints(Protocol):
 
     needs_attention: bool
     """Whether `EvaluatedRows.attention` is to be computed (it slows the models' steps down a little)."""
-    has_banks: bool
-    """Whether hypotheses compete only within banks (`require`)."""
 
-    def banks_of_pairs(self, num_positions: int) -> Tensor | None:
-        """(B, K, S) the bank that a word of each (hypothesis, position) pair leads to, for instance the number of
-        entries begun; sentences without entries have bank 0 everywhere. None if positions do not tell (then
-        `exact` evaluates all pairs)."""
+    def restrict_positions(self, position_logp: Tensor) -> None:
+        """Set to -inf, in place, the positions that hypotheses may not look at; called after
+        `alignment_state.position_logp` and before pruning, only for assisted systems.
 
-    def restrict(self, rows: EvaluatedRows, word_logp: Tensor) -> Tensor | None:
+        position_logp: (B, K, S). At least one position of every living hypothesis stays finite. Pruning must not
+        evaluate a pair at -inf, and "all if none survive" means all that are finite.
+        """
+
+    def restrict(self, rows: EvaluatedRows, word_logp: Tensor) -> None:
         """Set to -inf, in place, what these rows may not write: word_logp is (R, V), `</s>` among its columns.
 
-        Forbid `</s>` to forbid finishing. Returns the bank of each row, (R,), if `has_banks`, else None.
+        Finite values may be changed, too, but stay at most zero. A row may have nothing left to write, but not
+        all rows of a living hypothesis.
         """
 
     def end(self, parent: int, position: int, word: int) -> object:
