@@ -4,8 +4,8 @@ from rich.console import Console
 from alidade.alignment.links import Alignment, Link
 from alidade.evaluation.terminal import LinkedPair
 
-SOURCE = "Ein Mann schläft tief .".split()
-TARGET = "A man is sound asleep .".split()
+SOURCE = ["Ein", "Mann", "schläft", "tief", "."]
+TARGET = ["A", "man", "is", "sound", "asleep", "."]
 LINKS = Alignment.parse("0-0 1-1 2-4 3-3 4-5")
 
 

@@ -1,0 +1,200 @@
+"""Pictures of attention, like the paper's figure 1: source words over target words, one panel a system.
+
+Attention is summed over layers and heads (paper, section 5) and folded from pieces to words. Shades are shares of a
+target word's attention; a ring marks the strongest source word of each target word, a frame what a dictionary fixed.
+
+Dimensions: T target pieces, S source pieces, both with the boundaries that the matrix has; words the same.
+"""
+
+from __future__ import annotations
+
+import io
+import unicodedata
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from alidade.alignment.links import Link
+from alidade.errors import AlidadeError
+from alidade.evaluation.fonts import choose_fonts
+from alidade.files import write_aside
+from alidade.text.subwords import Encoding
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Matrix = npt.NDArray[np.floating]
+
+FORMATS = (".png", ".svg", ".pdf")
+SENTENCE_START, SENTENCE_END = "<s>", "</s>"
+
+_CELL = 0.34
+"""Inches of a word's row or column."""
+_CHARACTER = 0.085
+"""Inches that a character of a label takes."""
+_SCALE_WIDTH = 0.8
+"""Inches of the scale of shades."""
+_ACCENT = "#c2410c"
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One system's attention for one sentence pair."""
+
+    source: Sequence[str]
+    """Labels of the columns."""
+    target: Sequence[str]
+    """Labels of the rows."""
+    attention: Matrix
+    """(target words, source words), not negative; each row is shown relative to its sum."""
+    title: str = ""
+    marked: Sequence[Link] = ()
+    """Cells that a dictionary entry has fixed, as links of columns and rows."""
+
+
+def panel_of_pieces(
+    attention: Matrix, source: Encoding, target: Encoding, title: str = "", marked: Sequence[Link] = ()
+) -> Panel:
+    """A panel of words from attention of pieces.
+
+    attention: (I or I+1, J+2), columns `<s> f_1 .. f_J </s>`, rows e_1 .. e_I and maybe `</s>`, as a search records
+    it. marked: links of words.
+    """
+    has_end_row = attention.shape[0] == len(target) + 1
+    folded = fold_attention(attention, source, target)
+    return Panel(
+        [SENTENCE_START, *(word.text for word in source.words), SENTENCE_END],
+        [*(word.text for word in target.words), *([SENTENCE_END] if has_end_row else [])],
+        folded,
+        title,
+        [Link(link.source + 1, link.target) for link in marked],
+    )
+
+
+def fold_attention(attention: Matrix, source: Encoding, target: Encoding) -> Matrix:
+    """Attention of words from attention of pieces, boundaries kept as words of their own.
+
+    A source word gets the sum of what its pieces get; a target word the mean of what its pieces give, so that a row
+    sums to the same for words of any length.
+    """
+    num_source, num_target = len(source), len(target)
+    if attention.shape[1] != num_source + 2 or attention.shape[0] not in (num_target, num_target + 1):
+        raise ValueError(
+            f"attention of shape {attention.shape} does not fit {num_target} target and {num_source} source pieces"
+        )
+    column_of = np.array([0, *(word + 1 for word in source.word_of_piece), len(source.words) + 1])
+    columns = np.zeros((attention.shape[0], len(source.words) + 2))
+    np.add.at(columns.T, column_of, attention.T)
+    rows = [columns[list(target.pieces_of_word(word))].mean(axis=0) for word in range(len(target.words))]
+    return np.array([*rows, *columns[num_target:]])
+
+
+def plot_attention(panels: Sequence[Panel], path: Path, *, font: Path | None = None) -> str | None:
+    """Draw the panels side by side into a PNG, SVG or PDF file.
+
+    font: a font file to use for characters that the standard font lacks; without it, an installed one is looked for.
+    Returns a hint for the person if no font has some characters, otherwise None.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise AlidadeError(f"{path}: a picture's name must end in {', '.join(FORMATS)}")
+    if not panels:
+        raise AlidadeError("there is nothing to plot: give at least one sentence pair")
+    import matplotlib as mpl
+
+    texts = "".join(text for panel in panels for text in (*panel.source, *panel.target, panel.title))
+    fonts = choose_fonts(texts, font)
+    with mpl.rc_context(), warnings.catch_warnings():
+        mpl.rcParams["font.family"] = fonts.families
+        mpl.rcParams["text.parse_math"] = False  # a word may have a dollar sign
+        mpl.rcParams["pdf.fonttype"] = 42  # TrueType, so that text in the PDF can be searched
+        # Without a font here, an SVG keeps its text as text: whoever opens it may have the font.
+        mpl.rcParams["svg.fonttype"] = "none" if fonts.missing else "path"
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        picture = io.BytesIO()
+        draw_attention(panels).savefig(picture, format=path.suffix[1:].lower(), dpi=200, bbox_inches="tight")
+    with write_aside(path, "wb") as file:
+        file.write(picture.getvalue())
+    return fonts.hint
+
+
+def draw_attention(panels: Sequence[Panel]) -> Figure:
+    """The panels side by side as a matplotlib figure, with one scale of shades for all."""
+    from matplotlib.figure import Figure
+
+    sizes = [_panel_size(panel) for panel in panels]
+    widths, heights = zip(*sizes, strict=True)
+    figure = Figure(figsize=(sum(widths) + _SCALE_WIDTH, max(heights)), layout="constrained")
+    grid = figure.subplots(1, len(panels), squeeze=False, width_ratios=widths)
+    all_shares = [_shares(panel.attention) for panel in panels]
+    strongest = max(float(shares.max(initial=0.0)) for shares in all_shares)
+    for axes, panel, shares in zip(grid[0], panels, all_shares, strict=True):
+        image = axes.imshow(shares, cmap="Blues", vmin=0.0, vmax=strongest, aspect="equal")
+        _label_words(axes, panel)
+        _ring_strongest(axes, shares)
+        for link in panel.marked:
+            _mark(axes, link)
+    figure.colorbar(image, ax=list(grid[0]), label="share of attention", shrink=0.5, aspect=24, pad=0.01)
+    return figure
+
+
+def _label_words(axes: Axes, panel: Panel) -> None:
+    # First: the labels above and below are different objects.
+    axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0)
+    axes.set_yticks(range(len(panel.target)), panel.target)
+    axes.set_xticks(range(len(panel.source)), [_stand_upright(word) for word in panel.source])
+    for label, word in zip(axes.get_xticklabels(), panel.source, strict=True):
+        label.set_rotation(0 if _is_wide(word) else 90)
+    axes.set_xticks(np.arange(-0.5, len(panel.source)), minor=True)
+    axes.set_yticks(np.arange(-0.5, len(panel.target)), minor=True)
+    axes.tick_params(which="minor", top=False, bottom=False, left=False)
+    axes.grid(which="minor", color="white", linewidth=1.0)
+    if panel.title:
+        axes.set_xlabel(panel.title, labelpad=8)
+
+
+def _is_wide(word: str) -> bool:
+    """Whether a word is of square characters, Chinese for example, that may be written downwards."""
+    return bool(word) and all(unicodedata.east_asian_width(character) in "WF" for character in word)
+
+
+def _stand_upright(word: str) -> str:
+    return "\n".join(word) if _is_wide(word) else word
+
+
+def _ring_strongest(axes: Axes, shares: Matrix) -> None:
+    rows = [row for row in range(len(shares)) if shares[row].any()]
+    columns = [int(shares[row].argmax()) for row in rows]
+    axes.plot(columns, rows, "o", markersize=4, markerfacecolor="white", markeredgecolor=_ACCENT, linestyle="none")
+
+
+def _mark(axes: Axes, link: Link) -> None:
+    """Frame a cell and colour its two words."""
+    from matplotlib.patches import Rectangle
+
+    corner = (link.source - 0.5, link.target - 0.5)
+    axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=_ACCENT, linewidth=2.2, zorder=3))
+    for label in (axes.get_xticklabels()[link.source], axes.get_yticklabels()[link.target]):
+        label.set_color(_ACCENT)
+
+
+def _shares(attention: Matrix) -> Matrix:
+    """Each row divided by its sum: sums over layers and heads become comparable between systems."""
+    totals: Matrix = attention.sum(axis=1, keepdims=True)
+    shares: Matrix = attention / np.where(totals > 0, totals, 1.0)
+    return shares
+
+
+def _panel_size(panel: Panel) -> tuple[float, float]:
+    """Inches that a panel with its labels wants."""
+    widest = max(map(len, panel.target), default=0)
+    tallest = max([len(word) * (2 if _is_wide(word) else 1) for word in panel.source], default=0)
+    return (
+        _CELL * len(panel.source) + _CHARACTER * widest + 0.4,
+        _CELL * len(panel.target) + _CHARACTER * tallest + 0.6,
+    )
