@@ -1,11 +1,11 @@
-"""Small transformers with weights that nothing agrees with by accident, and a batch for them."""
+"""Small models with weights that nothing agrees with by accident, and a batch for them."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from alidade.config import TransformerJumpsSettings, TransformerSettings
+from alidade.config import RnnJumpsSettings, RnnSettings, TransformerJumpsSettings, TransformerSettings
 from alidade.models.build import build_system
 from alidade.text.batching import Batch
 from alidade.text.vocabulary import BOS, EOS, PAD
@@ -13,6 +13,7 @@ from alidade.text.vocabulary import BOS, EOS, PAD
 VOCABULARY = 23
 LENGTHS = [(5, 6), (9, 4), (3, 8)]
 BEAM = 3
+TRANSFORMER_SHAPE = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 2, "decoder_layers": 3}
 
 
 def random_batch(seed: int = 0) -> Batch:
@@ -46,19 +47,29 @@ def randomise(model: torch.nn.Module) -> None:
 
 
 def lexical_model(**settings: object) -> torch.nn.Module:
-    shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 2, "decoder_layers": 3}
-    system = build_system(TransformerSettings(**(shape | settings)), None, VOCABULARY, VOCABULARY)
+    system = build_system(_lexical_settings(settings), None, VOCABULARY, VOCABULARY)
     assert system.lexical is not None
     randomise(system.lexical)
     return system.lexical.eval()
 
 
 def jumps_model(**settings: object) -> torch.nn.Module:
-    shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 2, "decoder_layers": 3, "max_jump": 10}
-    system = build_system(None, TransformerJumpsSettings(**(shape | settings)), VOCABULARY, VOCABULARY)
+    system = build_system(None, _jumps_settings({"max_jump": 10} | settings), VOCABULARY, VOCABULARY)
     assert system.alignment is not None
     randomise(system.alignment)
     return system.alignment.eval()
+
+
+def _lexical_settings(settings: dict[str, object]) -> TransformerSettings | RnnSettings:
+    if str(settings.get("kind")).startswith("rnn"):
+        return RnnSettings.model_validate({"embedding": 12, "width": 16, "attention": 10} | settings)
+    return TransformerSettings.model_validate(TRANSFORMER_SHAPE | settings)
+
+
+def _jumps_settings(settings: dict[str, object]) -> TransformerJumpsSettings | RnnJumpsSettings:
+    if settings.get("kind") == "rnn-jumps":
+        return RnnJumpsSettings.model_validate({"embedding": 12, "width": 16} | settings)
+    return TransformerJumpsSettings.model_validate(TRANSFORMER_SHAPE | settings)
 
 
 def to_grid(features: Tensor, batch: Batch) -> Tensor:

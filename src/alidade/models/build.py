@@ -14,6 +14,9 @@ from alidade.config import (
 )
 from alidade.errors import AlidadeError
 from alidade.models.layers import Shape
+from alidade.models.rnn import Rnn
+from alidade.models.rnn_biased import RnnBiased
+from alidade.models.rnn_jumps import RnnJumps
 from alidade.models.system import System
 from alidade.models.transformer import Transformer
 from alidade.models.transformer_aligned import AlignedTransformer
@@ -39,7 +42,18 @@ def _build_lexical(
     settings: TransformerSettings | RnnSettings, source_vocabulary: int, target_vocabulary: int
 ) -> nn.Module:
     if isinstance(settings, RnnSettings):
-        raise AlidadeError("recurrent models are not built yet")
+        recurrent = Rnn if settings.kind == "rnn" else RnnBiased
+        return recurrent(
+            embedding=settings.embedding,
+            width=settings.width,
+            attention=settings.attention,
+            unidirectional_encoder_layers=settings.unidirectional_encoder_layers,
+            decoder_layers=settings.decoder_layers,
+            dropout=settings.dropout,
+            source_vocabulary=source_vocabulary,
+            target_vocabulary=target_vocabulary,
+            tied_embeddings=settings.tied_embeddings,
+        )
     shape = _shape(settings)
     if settings.kind == "transformer":
         return Transformer(
@@ -65,7 +79,17 @@ def _build_alignment(
     settings: TransformerJumpsSettings | RnnJumpsSettings, source_vocabulary: int, target_vocabulary: int
 ) -> nn.Module:
     if isinstance(settings, RnnJumpsSettings):
-        raise AlidadeError("recurrent models are not built yet")
+        return RnnJumps(
+            embedding=settings.embedding,
+            width=settings.width,
+            unidirectional_encoder_layers=settings.unidirectional_encoder_layers if settings.encoder == "own" else None,
+            decoder_layers=settings.decoder_layers,
+            dropout=settings.dropout,
+            source_vocabulary=source_vocabulary,
+            target_vocabulary=target_vocabulary,
+            tied_embeddings=settings.tied_embeddings,
+            max_jump=settings.max_jump,
+        )
     return TransformerJumps(
         _shape(settings),
         encoder_layers=settings.encoder_layers if settings.encoder == "own" else None,
