@@ -275,7 +275,7 @@ class TrainingSettings(Settings):
     """Gradients are scaled down to this norm; 0 leaves them alone."""
     label_smoothing: Share = 0.1
     precision: Literal["float32", "bfloat16"] = "float32"
-    seed: int = 1
+    seed: Count = 1
     validate_every: Positive = 500
     """Updates between two validations."""
     bleu_every: Count = 0

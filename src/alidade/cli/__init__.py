@@ -14,6 +14,8 @@ import typer
 from alidade import __version__
 from alidade.cli import evaluate
 from alidade.cli.assemble import assemble
+from alidade.cli.prepare import prepare
+from alidade.cli.train import train
 from alidade.errors import AlidadeError
 
 app = typer.Typer(
@@ -43,6 +45,8 @@ def options(
 
 
 app.command()(assemble)
+app.command()(prepare)
+app.command()(train)
 app.add_typer(evaluate.app, name="evaluate")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from torch import Tensor, nn
 
 from alidade.text.batching import Batch
@@ -33,7 +35,8 @@ class System(nn.Module):
         models = {LEXICAL: self.lexical, ALIGNMENT: self.alignment}
         return {role: model for role, model in models.items() if model is not None}
 
-    def forward(self, batch: Batch) -> dict[Role, Tensor]:
-        """Features (N, D) of the batch's real target tokens, from each model."""
+    def forward(self, batch: Batch, roles: Collection[Role] | None = None) -> dict[Role, Tensor]:
+        """Features (N, D) of the batch's real target tokens, from each model or those of some roles only."""
         memory = self.lexical.encode(batch.source) if self.lexical is not None and self.shares_encoder else None  # type: ignore[operator]  # a model's method
-        return {role: model(batch, memory) for role, model in self.roles.items()}
+        wanted = self.roles if roles is None else {role: self.roles[role] for role in roles}
+        return {role: model(batch, memory) for role, model in wanted.items()}

@@ -1,0 +1,98 @@
+"""What a person sees of a run: a live bar and table on a terminal, else a line for each validation."""
+
+from __future__ import annotations
+
+import datetime as dt
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Table
+
+from alidade.progress import format_count
+from alidade.training.log import Figures
+
+SHOWN_VALIDATIONS = 8
+
+
+class Display:
+    """The face of a run; a context in which it is shown."""
+
+    def __init__(self, total_steps: int, step: int, console: Console, *, is_shown: bool = True) -> None:
+        """step: updates done already. A process that is not the first one shows nothing."""
+        self._console = console
+        self._is_shown = is_shown
+        self._total = total_steps
+        self._train: Figures = {}
+        self._validations: list[tuple[int, Figures, bool]] = []
+        self._bar = Progress(
+            TextColumn("update {task.completed}/{task.total}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[figures]}"),
+            console=console,
+            expand=True,
+        )
+        self._task: TaskID = self._bar.add_task("train", total=total_steps, completed=step, figures="")
+        self._live = Live(console=console, refresh_per_second=4, get_renderable=self._render)
+
+    def __enter__(self) -> Self:
+        if self._is_live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._is_live:
+            self._live.stop()
+
+    @property
+    def _is_live(self) -> bool:
+        return self._is_shown and self._console.is_terminal
+
+    def say(self, message: str) -> None:
+        """A sentence that stays."""
+        if self._is_shown:
+            self._console.print(message, highlight=False, soft_wrap=True)
+
+    def show_update(self, step: int, figures: Figures) -> None:
+        """The figures of the last updates."""
+        self._train = figures
+        self._bar.update(self._task, completed=step, figures=self._describe_training(step))
+
+    def show_validation(self, step: int, figures: Figures, *, is_best: bool) -> None:
+        self._validations.append((step, figures, is_best))
+        if not self._is_live:
+            best = ", the best so far" if is_best else ""
+            self.say(f"update {step}/{self._total}: {self._describe_training(step)}; dev {_describe(figures)}{best}")
+
+    def _describe_training(self, step: int) -> str:
+        if not self._train:
+            return ""
+        speed = self._train["tokens_per_second"]
+        left = (self._total - step) / self._train["updates_per_second"]
+        return (
+            f"loss {self._train['loss']:.3f}, {_describe(self._train)}, "
+            f"{format_count(speed)} tokens/s, {dt.timedelta(seconds=round(left))} left"
+        )
+
+    def _render(self) -> Group:
+        if not self._validations:
+            return Group(self._bar)
+        names = list(self._validations[-1][1])
+        table = Table("update", *(name.replace(".", " ") for name in names), "", box=None, header_style="bold")
+        for step, figures, is_best in self._validations[-SHOWN_VALIDATIONS:]:
+            values = (f"{figures[name]:.3f}" if name in figures else "" for name in names)
+            table.add_row(str(step), *values, "best" if is_best else "")
+        return Group(table, self._bar)
+
+
+def _describe(figures: Figures) -> str:
+    """The figures that say how good a model is: `lexical perplexity 12.31, lexical accuracy 0.532`."""
+    quality = {name: value for name, value in figures.items() if name.split(".")[-1] in {"perplexity", "accuracy"}}
+    shown = [f"{name.replace('.', ' ')} {value:.4g}" for name, value in quality.items()]
+    if "bleu" in figures:
+        shown.append(f"BLEU {figures['bleu']:.1f}")
+    return ", ".join(shown)

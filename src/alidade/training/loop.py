@@ -1,0 +1,293 @@
+"""Training: updates, validations, checkpoints, from the settings to a finished model folder.
+
+The order of things after each update: validation and its snapshot, if one is due; then the checkpoint, which knows
+of them. What happened after the last checkpoint when a run is killed happens again, in the same way, when it is
+resumed: batches, learning rates and random numbers are functions of the seed and the number of the update.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from rich.console import Console
+from torch import Tensor
+
+from alidade.config import TrainConfig, TrainingSettings
+from alidade.errors import AlidadeError
+from alidade.models.build import build_system
+from alidade.models.folder import initialise_from
+from alidade.models.system import System
+from alidade.text.batching import BatchPlan, Update, batches_of_all, make_batch
+from alidade.text.corpus import PreparedCorpus
+from alidade.training.checkpoints import Checkpoints, load_checkpoint
+from alidade.training.checks import check_resuming, check_training
+from alidade.training.display import Display
+from alidade.training.history import History
+from alidade.training.log import Log
+from alidade.training.meter import Meter, Stopwatch
+from alidade.training.objective import Objective
+from alidade.training.results import Results
+from alidade.training.schedule import learning_rate
+from alidade.training.stop import StopSignals
+from alidade.training.validation import Scores, validate
+
+REPORT_EVERY = 10
+"""Updates between two lines of training figures."""
+DEV_BATCH_TOKENS = 4096
+
+
+def train(config: TrainConfig, console: Console | None = None) -> Path:
+    """Train what the settings say, from the start or from the last checkpoint; returns the finished model folder."""
+    corpus = PreparedCorpus.open(config.training.corpus)
+    check_training(config, corpus)
+    fabric = _launch(config.training)
+    if config.training.threads:
+        torch.set_num_threads(config.training.threads)
+    if fabric.global_rank == 0:
+        check_resuming(config, corpus)
+    fabric.barrier()
+    trainer = Trainer(config, corpus, fabric, console or Console(stderr=True))
+    return trainer.run()
+
+
+class Trainer:
+    """One run: what is trained, with what, and how far it is."""
+
+    def __init__(self, config: TrainConfig, corpus: PreparedCorpus, fabric: Fabric, console: Console) -> None:
+        self.settings = config.training
+        self.corpus = corpus
+        self.fabric = fabric
+        self.system = _initial_system(config, corpus)
+        objective = Objective(self.system, _trained_roles(config), self.settings.label_smoothing)
+        trained = [parameter for parameter in objective.parameters() if parameter.requires_grad]
+        optimizer = torch.optim.AdamW(
+            trained, betas=self.settings.adam_betas, weight_decay=self.settings.weight_decay, fused=True
+        )
+        self.objective, self.optimizer = fabric.setup(objective, optimizer)
+        self.trained_roles = objective.trained_roles
+        self.plan = BatchPlan(
+            corpus.train.source_lengths,
+            corpus.train.target_lengths,
+            batch_tokens=self.settings.batch_tokens,
+            num_parts=self.settings.accumulate * fabric.world_size,
+            max_length=self.settings.max_length,
+            seed=self.settings.seed,
+        )
+        self.checkpoints = Checkpoints(self.settings.folder / "checkpoints")
+        self.results = Results(config, corpus)
+        self.history = self._resume()
+        self.console = console
+        self.meter = Meter()
+
+    @property
+    def is_first_process(self) -> bool:
+        return bool(self.fabric.global_rank == 0)
+
+    def run(self) -> Path:
+        """Go on until all updates are done or patience is at its end; write the finished model."""
+        if self.history.is_over(self.settings) and self.results.is_finished(self.history):
+            if self.is_first_process:
+                self.console.print(
+                    f"{self.settings.folder}: finished at update {self.history.step}, nothing is left to do; the "
+                    f"model is in {self.results.model}",
+                    highlight=False,
+                    soft_wrap=True,
+                )
+            return self.results.model
+        with (
+            Display(self.settings.steps, self.history.step, self.console, is_shown=self.is_first_process) as display,
+            StopSignals(is_used=self.fabric.world_size == 1) as signals,
+        ):
+            self.display = display
+            self.log = Log(self.settings.folder, self.history.step) if self.is_first_process else None
+            if self.history.step:
+                display.say(f"going on from {self.checkpoints.last()}")
+            if not self.history.is_over(self.settings):
+                self._train(signals)
+            self._finish()
+        return self.results.model
+
+    def _resume(self) -> History:
+        last = self.checkpoints.last()
+        return History() if last is None else load_checkpoint(last, self.system, self.optimizer.optimizer)
+
+    def _train(self, signals: StopSignals) -> None:
+        self.objective.train()
+        stopwatch = Stopwatch()
+        for update in self.plan.updates_from(self.history.step):
+            self._update(update, stopwatch)
+            is_last = self.history.step >= self.settings.steps
+            if is_last or self.history.step % self.settings.validate_every == 0:
+                self._validate()
+            is_last = self.history.is_over(self.settings)
+            if is_last or signals.is_requested or self.history.step % self.settings.save_every == 0:
+                self._save()
+            if is_last:
+                return
+            if signals.is_requested:
+                self.display.say(f"stopped at update {self.history.step}; run the same command again to go on")
+                raise KeyboardInterrupt
+
+    def _update(self, update: Update, stopwatch: Stopwatch) -> None:
+        """One change of the weights, from gradients of the mean loss of all the update's tokens."""
+        step = self.history.step + 1
+        stopwatch.lap()
+        _seed_update(self.settings.seed, step, self.fabric.global_rank)
+        sums = self._compute_gradients(update)
+        gradient_norm = self._clip_gradients()
+        self._check_finite(step, float(sums[:, 0].sum()) / update.num_target_tokens, gradient_norm)
+        rate = learning_rate(step, self.settings)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+
+        seconds = stopwatch.lap()
+        self.history = self.history.after_update(seconds)
+        self.meter.add_update(
+            dict(zip(self.trained_roles, sums.tolist(), strict=True)),
+            update.num_target_tokens,
+            seconds,
+            learning_rate=rate,
+            gradient_norm=gradient_norm,
+        )
+        if step % REPORT_EVERY == 0:
+            self._report_training()
+
+    def _compute_gradients(self, update: Update) -> Tensor:
+        """Gradients of this process's parts, exchanged with the others.
+
+        Returns (roles, 3): the sums of loss, negative log-likelihood and correct tokens over the whole update.
+        """
+        world_size = self.fabric.world_size
+        parts = update.parts[self.fabric.global_rank :: world_size]
+        sums = torch.zeros(len(self.trained_roles), 3, device=self.fabric.device)
+        for number, part in enumerate(parts, start=1):
+            batch = make_batch(self.corpus.train, part).to(self.fabric.device)
+            with self.fabric.no_backward_sync(self.objective, enabled=number < len(parts)):
+                part_sums = torch.stack(list(self.objective(*batch.tensors, batch.num_target_tokens).values()))
+                # The processes' gradients are averaged; their sum is wanted.
+                self.fabric.backward(part_sums[:, 0].sum() * (world_size / update.num_target_tokens))
+            sums += part_sums.detach()
+        return cast("Tensor", self.fabric.all_reduce(sums, reduce_op="sum"))
+
+    def _clip_gradients(self) -> float:
+        """Returns the norm of the gradients before they are scaled."""
+        limit = self.settings.clip_norm or math.inf
+        norm = self.fabric.clip_gradients(self.objective, self.optimizer, max_norm=limit, error_if_nonfinite=False)
+        assert norm is not None
+        return float(norm)
+
+    def _check_finite(self, step: int, loss: float, gradient_norm: float) -> None:
+        if math.isfinite(loss) and math.isfinite(gradient_norm):
+            return
+        last = self.checkpoints.last()
+        where = "there is no checkpoint yet" if last is None else f"the last good checkpoint is {last}"
+        raise AlidadeError(
+            f"the loss of update {step} is {loss} and the norm of its gradient {gradient_norm}: training cannot go on; "
+            f"{where}. Lower training.learning_rate, raise training.warmup or set training.clip_norm, and begin again "
+            "in another training.folder"
+        )
+
+    def _report_training(self) -> None:
+        figures = self.meter.read()
+        self.display.show_update(self.history.step, figures)
+        if self.log is not None:
+            self.log.write("train", self.history.step, figures)
+
+    def _validate(self) -> None:
+        """Validate the present weights and keep them as a snapshot."""
+        scores = self._scores()
+        self.history = self.history.after_validation(self._dev_loss(scores), self.settings)
+        best = self.history.best
+        is_best = best is not None and best.step == self.history.step
+        if self.is_first_process:
+            self.results.save(self.results.snapshot(self.history.step), self.system)
+            if is_best:
+                self.results.save(self.results.best, self.system)
+        figures = _figures(scores)
+        self.display.show_validation(self.history.step, figures, is_best=is_best)
+        if self.log is not None:
+            self.log.write("dev", self.history.step, figures)
+
+    def _scores(self) -> Scores:
+        assert self.corpus.dev is not None  # check_training has seen to it
+        return validate(self.system, batches_of_all(self.corpus.dev, DEV_BATCH_TOKENS), self.fabric)
+
+    def _dev_loss(self, scores: Scores) -> float:
+        """What snapshots are compared by."""
+        return sum(scores[role].loss for role in self.trained_roles)
+
+    def _save(self) -> None:
+        if self.is_first_process:
+            self.checkpoints.save(self.system, self.optimizer.optimizer, self.history)
+            self.results.forget_snapshots(self.checkpoints.histories())
+        self.fabric.barrier()
+
+    def _finish(self) -> None:
+        """Write the finished model: the mean of the last snapshots, or the best one if that is better."""
+        best, latest = self.history.best, self.history.latest(self.settings.average_last)
+        assert best is not None  # the last update was validated
+        self.results.load_mean(self.system, latest)
+        scores = self._scores()
+        if self._dev_loss(scores) >= best.loss:
+            latest = (best,)
+            self.results.load(self.system, best)
+            scores = self._scores()
+        if self.is_first_process:
+            self.results.save(self.results.model, self.system)
+            figures = _figures(scores)
+            self.results.finish(self.history, {"weights_of_updates": [snapshot.step for snapshot in latest], **figures})
+        if self.log is not None:
+            self.log.close()
+        self.fabric.barrier()
+        names = ", ".join(str(snapshot.step) for snapshot in latest)
+        self.display.say(f"{self.results.model}: the finished model, from the weights of update {names}")
+
+
+def _launch(settings: TrainingSettings) -> Fabric:
+    """One process, or as many as `torchrun` has started."""
+    num_processes = int(os.environ.get("WORLD_SIZE", "1"))
+    on_this_node = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    fabric = Fabric(
+        devices=on_this_node,
+        num_nodes=num_processes // on_this_node,
+        strategy="ddp" if num_processes > 1 else "auto",
+        precision="bf16-mixed" if settings.precision == "bfloat16" else "32-true",
+    )
+    fabric.launch()
+    return fabric
+
+
+def _initial_system(config: TrainConfig, corpus: PreparedCorpus) -> System:
+    torch.manual_seed(config.training.seed)
+    system = build_system(
+        config.lexical,
+        config.alignment,
+        corpus.source_subwords.vocabulary_size,
+        corpus.target_subwords.vocabulary_size,
+    )
+    if config.training.init_from is not None:
+        initialise_from(system, config.training.init_from)
+    return system
+
+
+def _trained_roles(config: TrainConfig) -> set[str]:
+    return {"lexical", "alignment"} - set(config.training.freeze)
+
+
+def _seed_update(seed: int, step: int, process: int) -> None:
+    """Dropout depends on the update and the process, and on nothing that came before."""
+    torch.manual_seed(int(np.random.SeedSequence([seed, step, process]).generate_state(1, np.uint64)[0]))
+
+
+def _figures(scores: Scores) -> dict[str, float]:
+    return {
+        f"{role}.{name}": getattr(score, name) for role, score in scores.items() for name in ("perplexity", "accuracy")
+    }
