@@ -31,8 +31,7 @@ def write(rules: Constraints, state: State, *words: tuple[int, int], start: int 
         assert word in rule.words or (
             rule.is_free and word not in rule.banned and not (rule.starts_word and word in CONTINUING)
         )
-        begun = rule.match if word in rule.words and state.under_way is None else None
-        state = rules.advance(state, word, place=place, begun=begun)
+        state = rules.advance(state, word, place=place, begun=rule.begins)
     return state
 
 
@@ -49,7 +48,7 @@ def test_pointing_at_a_match_allows_its_first_pieces_only() -> None:
     assert rules.rule(State(), 1) is FREE
     for position in (2, 3):
         rule = rules.rule(State(), position)
-        assert (rule.match, rule.words, rule.is_free) == (0, (10, 12), False)
+        assert (rule.begins, rule.words, rule.is_free) == ((0,), (10, 12), False)
 
 
 def test_a_form_once_begun_is_completed_wherever_the_model_points() -> None:
@@ -136,6 +135,14 @@ def test_required_matches_keep_the_sentence_from_ending() -> None:
     assert rules.may_end(state)
     assert rules.pieces_needed(state) == 0
     assert constraints(one, two).may_end(State()), "suggestions do not"
+
+
+def test_any_unused_match_may_be_told_to_begin() -> None:
+    rules = constraints(match(range(2, 3), (10, 11)), match(range(4, 5), (12,), (10, 13)))
+    rule = rules.rule_to_begin(State(), (0, 1))
+    assert (rule.words, rule.begins, rule.is_free) == ((10, 12), (0, 1), False)
+    assert rules.advance(State(), 12, place=0, begun=(0, 1)).uses == (Use(1, range(1)),)
+    assert rules.advance(State(), 10, place=0, begun=(0, 1)).under_way == 0
 
 
 def test_after_an_opening_mark_a_form_may_follow_without_a_space() -> None:

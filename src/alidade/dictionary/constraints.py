@@ -76,9 +76,10 @@ class State:
 class Rule:
     """What the next word of a hypothesis may be while it translates a certain source position."""
 
-    match: int | None = None
-    """The match that `words` begin or go on with."""
     words: Pieces = ()
+    """Words of forms."""
+    begins: tuple[int, ...] = ()
+    """The matches that `words` begin; none if they go on with a form."""
     is_free: bool = True
     """Whether words other than `words` may come, within the limits below."""
     banned: Pieces = ()
@@ -141,22 +142,26 @@ class Constraints:
         if match is None:
             return Rule(starts_word=True) if state.has_just_used else FREE
         if not state.has_used(match):
-            return self.rule_to_begin(state, match)
+            return self.rule_to_begin(state, (match,))
         return Rule(banned=self._ends_of_echo(match, state.echo), starts_word=state.has_just_used)
 
-    def rule_to_begin(self, state: State, match: int) -> Rule:
-        """A match must begin."""
-        return Rule(match, self._next_words(match, (), is_glued=state.is_glued), is_free=False)
+    def rule_to_begin(self, state: State, matches: tuple[int, ...]) -> Rule:
+        """One of these matches must begin."""
+        words = [word for match in matches for word in self._next_words(match, (), is_glued=state.is_glued)]
+        return Rule(tuple(dict.fromkeys(words)), matches, is_free=False, starts_word=state.has_just_used)
 
-    def advance(self, state: State, word: int, *, place: int, begun: int | None = None) -> State:
-        """The state after a word, the target's piece number `place`; `begun` is the match that it was to begin."""
+    def advance(self, state: State, word: int, *, place: int, begun: tuple[int, ...] = ()) -> State:
+        """The state after a word, the target's piece number `place`; `begun` has the matches one of which it begins."""
         if state.under_way is not None:
             written = (*state.written, word)
             if any(_starts_with(form, written) for form in self._sequences[state.under_way]):
                 return self._write(state, state.under_way, written, place)
             state = self.completed(state, place)
-        elif begun is not None:
-            return self._write(state, begun, (word,), place)
+            if state.under_way is not None:  # words that somebody else gave have left the form
+                state = State(state.uses)
+        for match in begun:
+            if word in self._next_words(match, (), is_glued=state.is_glued):
+                return self._write(state, match, (word,), place)
         echo = self._echo(state, word)
         is_glued = word in self._borders.glueing
         if state.has_just_used or is_glued != state.is_glued or echo != state.echo:
@@ -173,10 +178,10 @@ class Constraints:
     def _rule_under_way(self, state: State, match: int, position: int | None) -> Rule:
         words = self._next_words(match, state.written, is_glued=True)
         if state.written not in self._sequences[match]:
-            return Rule(match, words, is_free=False)
+            return Rule(words, is_free=False)
         if position not in self.matches[match].positions:
             words = ()
-        return Rule(match, words, starts_word=True)
+        return Rule(words, starts_word=True)
 
     def _write(self, state: State, match: int, written: Pieces, place: int) -> State:
         state = State(state.uses, match, written)

@@ -1,0 +1,206 @@
+"""The dictionary in the search: tables of rules on one side (`dictionary/grid.py`), the grid's tensors on the other.
+
+`suggest` (paper, section 7): when the most attention of a row points into a match's source words, every word but
+the match's gets infinite cost. Whether a suggestion is taken is decided by the beam.
+
+`require`: every match is used. It begins when the hypothesised position points into its source words (for a
+baseline, the attention). Its words cost nothing, since they are given and not chosen: so a hypothesis is not worse
+for having used a match, and competes fairly with those that have not yet. A hypothesis whose alignment model points
+at an unused match more than anywhere else must look there now; one that wants to end must look at what is unused.
+
+In both modes a form is completed once it has begun, and never begins inside a word: a row that most probably goes on
+with the word before is left to do so.
+
+Dimensions: B sentences, K beam, S source positions, R rows, V vocabulary, n hypotheses of sentences with matches, r
+rows of these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from alidade.dictionary.constraints import Rule, Use, WordBorders
+from alidade.dictionary.grid import ConstrainedSentence, StateGrid
+from alidade.search.constraints import EvaluatedRows
+from alidade.text.vocabulary import EOS
+
+Mode = Literal["suggest", "require"]
+
+FAR_JUMP_LOGP = -20.0
+"""log p of a position that a match needs but that is farther away than the alignment model can jump."""
+LIKELY = 0.5
+"""How probable the end of the sentence, or the rest of a word, must be to count as what the model wants."""
+
+
+class DictionaryConstraints:
+    """Constraints of a batch: `search.constraints.Constraints` for a dictionary."""
+
+    def __init__(
+        self,
+        sentences: Sequence[ConstrainedSentence | None],
+        mode: Mode,
+        borders: WordBorders,
+        *,
+        is_assisted: bool,
+        beam_size: int,
+        vocabulary_size: int,
+    ) -> None:
+        """sentences: those of the batch, None for those without matches."""
+        self.needs_attention = not (mode == "require" and is_assisted)
+        self._is_required = mode == "require"
+        self._is_assisted = is_assisted
+        self._grid = StateGrid(sentences, beam_size)
+        self._begun: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._is_continuing = torch.zeros(vocabulary_size, dtype=torch.bool)
+        self._is_continuing[list(borders.continuing)] = True
+        self._lay_out_cells()
+        self._lay_out_rules()
+
+    def restrict_positions(self, position_logp: Tensor) -> None:
+        """A form under way stays at its source words; a required match is not passed by."""
+        if not self._grid.views:
+            return
+        cells = self._cells // self._grid.beam_size, self._cells % self._grid.beam_size
+        logp = position_logp[*cells][:, : self._grid.num_positions]  # (n, S)
+        is_allowed = self._allowed_positions(logp)
+        restricted = logp.masked_fill(~is_allowed, -math.inf)
+        is_too_far = restricted.amax(dim=1, keepdim=True) == -math.inf
+        restricted.masked_fill_(is_too_far & is_allowed, FAR_JUMP_LOGP)
+        position_logp[*cells, : self._grid.num_positions] = restricted
+
+    def _allowed_positions(self, logp: Tensor) -> Tensor:
+        """(n, S) where each hypothesis may look next, given where its alignment model would."""
+        is_allowed = torch.ones_like(logp, dtype=torch.bool)
+        if self._is_required:
+            is_allowed = self._hold_to_unused(logp.argmax(dim=1), is_allowed)
+        for slot, view in enumerate(self._grid.views):
+            if view.form is not None:
+                is_allowed[slot] = torch.from_numpy(view.form)
+        return is_allowed
+
+    def _hold_to_unused(self, best: Tensor, is_allowed: Tensor) -> Tensor:
+        """best: (n,) the most probable positions. The end is out of reach while a match is unused."""
+        is_unused = torch.from_numpy(self._grid.unused_table())
+        has_unused = is_unused.any(dim=1)
+        wants_end = (best == self._end_positions) | torch.from_numpy(self._grid.must_hurry())
+        is_allowed[has_unused, self._end_positions[has_unused]] = False
+        points_at_unused = is_unused.gather(1, best[:, None])  # (n, 1)
+        is_same_match = self._rule_table == self._rule_table.gather(1, best[:, None])
+        is_allowed = torch.where(points_at_unused, is_same_match, is_allowed)
+        return torch.where((wants_end & has_unused)[:, None], is_unused, is_allowed)
+
+    def restrict(self, rows: EvaluatedRows, word_logp: Tensor) -> None:
+        """Apply to each row the rule of its hypothesis's state at the position that it translates."""
+        slots = self._slot_of_cell[rows.hypotheses]
+        index = (slots < len(self._grid.views)).nonzero().view(-1)  # (r,)
+        if not len(index):
+            return
+        slots = slots[index]
+        numbers = self._rule_table[slots, self._pointed_positions(rows, index)]
+        if self._is_assisted:
+            # What is at the source's end can only be the target's end.
+            numbers = numbers.masked_fill(rows.positions[index] == self._end_positions[slots], 0)
+        elif self._is_required:
+            numbers = self._keep_from_ending(numbers, slots, index, word_logp)
+        numbers = self._spare_unfinished_words(numbers, index, word_logp)
+        is_ruled = numbers > 0
+        rules = [self._grid.rules[number] for number in numbers[is_ruled].tolist()]
+        ruled_rows = index[is_ruled]
+        self._note_begun(rows, ruled_rows, rules)
+        self._apply(rules, ruled_rows.tolist(), word_logp)
+
+    def _pointed_positions(self, rows: EvaluatedRows, index: Tensor) -> Tensor:
+        """(r,) the source positions that rows translate: j(i) by attention, or b_i."""
+        if rows.attention is None or not self.needs_attention:
+            return rows.positions[index]
+        return rows.attention[index, 1 : self._grid.num_positions].argmax(dim=1) + 1
+
+    def _keep_from_ending(self, numbers: Tensor, slots: Tensor, index: Tensor, word_logp: Tensor) -> Tensor:
+        """Baselines in `require`: a row that would end must begin something unused instead."""
+        views = [self._grid.views[slot] for slot in slots.tolist()]
+        may_end = torch.tensor([view.may_end for view in views])
+        wants_end = (word_logp[index, EOS] > math.log(LIKELY)) | torch.from_numpy(self._grid.must_hurry())[slots]
+        for row in (wants_end & ~may_end).nonzero().view(-1).tolist():
+            if views[row].state.under_way is None:
+                numbers[row] = self._grid.rule_to_begin_any(int(slots[row]))
+        word_logp[index[~may_end], EOS] = -math.inf
+        return numbers
+
+    def _spare_unfinished_words(self, numbers: Tensor, index: Tensor, word_logp: Tensor) -> Tensor:
+        """Rows that would begin a form but most probably go on with a word are left to do so."""
+        if self._grid.step == 0:
+            return numbers
+        can_spare = torch.tensor([bool(rule.begins) and not rule.starts_word for rule in self._grid.rules])
+        rows = can_spare[numbers].nonzero().view(-1)
+        if not len(rows):
+            return numbers
+        continuing = self._is_continuing.to(word_logp.dtype)
+        probability = word_logp[index[rows], : len(continuing)].exp() @ continuing
+        return numbers.index_fill(0, rows[probability > LIKELY], 0)
+
+    def _note_begun(self, rows: EvaluatedRows, ruled_rows: Tensor, rules: list[Rule]) -> None:
+        hypotheses, positions = rows.hypotheses[ruled_rows].tolist(), rows.positions[ruled_rows].tolist()
+        for hypothesis, position, rule in zip(hypotheses, positions, rules, strict=True):
+            if rule.begins:
+                self._begun[hypothesis, position] = rule.begins
+
+    def _apply(self, rules: list[Rule], rows: list[int], word_logp: Tensor) -> None:
+        forced = torch.tensor([row for row, rule in zip(rows, rules, strict=True) if not rule.is_free]).long()
+        fresh = [row for row, rule in zip(rows, rules, strict=True) if rule.is_free and rule.starts_word]
+        allowed = _pairs(rows, [rule.words for rule in rules])
+        kept = word_logp[*allowed]
+        if self._is_required:
+            kept = kept - _log_sums(kept, allowed[0], forced, len(word_logp))
+        word_logp[forced] = -math.inf
+        if fresh:
+            words = word_logp[fresh, : len(self._is_continuing)]
+            word_logp[fresh, : len(self._is_continuing)] = words.masked_fill(self._is_continuing, -math.inf)
+        word_logp[*_pairs(rows, [rule.banned for rule in rules])] = -math.inf
+        word_logp[*allowed] = kept
+
+    def end(self, parent: int, position: int, word: int) -> tuple[Use, ...]:
+        """The used matches of a hypothesis that ends."""
+        return self._grid.uses_at_end(parent, position, word, self._begun)
+
+    def commit(self, parents: Tensor, positions: Tensor, words: Tensor) -> None:
+        self._grid.advance(parents.tolist(), positions.tolist(), words.tolist(), self._begun)
+        self._begun.clear()
+        self._lay_out_rules()
+
+    def keep(self, sentences: Tensor) -> None:
+        self._grid.keep(sentences.tolist())
+        self._lay_out_cells()
+        self._lay_out_rules()
+
+    def _lay_out_cells(self) -> None:
+        """Which cells of the grid have constraints: changes only when sentences leave."""
+        beam_size, owners = self._grid.beam_size, self._grid.owners
+        first_cells = torch.tensor([number * beam_size for number, _ in owners], dtype=torch.long)
+        self._cells = (first_cells[:, None] + torch.arange(beam_size)).view(-1)  # (n,)
+        self._slot_of_cell = torch.full((len(self._grid.sentences) * beam_size,), len(self._cells))
+        self._slot_of_cell[self._cells] = torch.arange(len(self._cells))
+        ends = torch.tensor([sentence.end_position for _, sentence in owners], dtype=torch.long)
+        self._end_positions = ends.repeat_interleave(beam_size)  # (n,)
+
+    def _lay_out_rules(self) -> None:
+        if self._grid.views:
+            self._rule_table = torch.from_numpy(self._grid.rule_table)  # (n, S)
+
+
+def _pairs(rows: list[int], words: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Indexes of (row, word) pairs."""
+    pairs = [(row, word) for row, row_words in zip(rows, words, strict=True) for word in row_words]
+    indexes = torch.tensor(pairs, dtype=torch.long).view(-1, 2)
+    return indexes[:, 0], indexes[:, 1]
+
+
+def _log_sums(logp: Tensor, rows: Tensor, forced: Tensor, num_rows: int) -> Tensor:
+    """For each (row, word) pair the log of its row's summed probability; 0 in rows that are not forced."""
+    sums = torch.zeros(num_rows, dtype=torch.float64).index_add_(0, rows, logp.double().exp())
+    is_free = torch.ones(num_rows, dtype=torch.bool).index_fill_(0, forced, value=False)
+    return sums.log().masked_fill(is_free, 0.0)[rows].to(logp.dtype)
