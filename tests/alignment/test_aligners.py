@@ -7,7 +7,6 @@ import pytest
 from alidade.alignment.aligners import (
     EflomalAligner,
     read_alignments,
-    read_alignments_within,
     read_gold_alignments,
 )
 from alidade.alignment.links import Alignment
@@ -107,18 +106,3 @@ def test_reads_pharaoh_files_and_names_a_bad_line(tmp_path: Path) -> None:
 def test_reads_gold_files(tmp_path: Path) -> None:
     gold, *_ = read_gold_alignments(write_lines(tmp_path / "gold", ["1-1 2p1"]), one_based=True)
     assert (gold.sure, gold.possible) == (Alignment.parse("0-0"), Alignment.parse("1-0"))
-
-
-def test_links_must_lie_inside_their_pairs(tmp_path: Path) -> None:
-    links = write_lines(tmp_path / "links", ["0-0", "1-2"])
-    assert len(list(read_alignments_within(links, [(1, 1), (2, 3)]))) == 2
-    with pytest.raises(AlidadeError, match="links, line 2: link 1-2 is outside"):
-        list(read_alignments_within(links, [(1, 1), (2, 2)]))
-
-
-def test_there_must_be_a_line_of_links_for_each_pair(tmp_path: Path) -> None:
-    links = write_lines(tmp_path / "links", ["0-0", "0-0"])
-    with pytest.raises(AlidadeError, match="ends after line 2"):
-        list(read_alignments_within(links, [(1, 1)] * 3))
-    with pytest.raises(AlidadeError, match="more lines than the bitext, which has 1 pairs"):
-        list(read_alignments_within(links, [(1, 1)]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import TextIO, TypeVar
@@ -55,27 +55,6 @@ def read_alignments(path: Path, *, one_based: bool = False) -> Iterator[Alignmen
 def read_gold_alignments(path: Path, *, one_based: bool = False) -> Iterator[GoldAlignment]:
     """The gold alignments of a file with sure `2-3` and possible `2p3` links, a line each."""
     return _parse_lines(path, lambda line: GoldAlignment.parse(line, one_based=one_based))
-
-
-def read_alignments_within(path: Path, lengths: Iterable[tuple[int, int]]) -> Iterator[Alignment]:
-    """The alignments of a Pharaoh file for pairs of these lengths, (source units, target units) each.
-
-    A link outside its pair, or another number of lines than pairs, is an error that names the line.
-    """
-    alignments = read_alignments(path)
-    number = 0
-    for number, (num_source, num_target) in enumerate(lengths, start=1):
-        alignment = next(alignments, None)
-        if alignment is None:
-            raise AlidadeError(
-                f"{path}: ends after line {number - 1}, but the bitext goes on; it needs a line for each pair"
-            )
-        alignment.require_inside(num_source, num_target, f"{path}, line {number}")
-        yield alignment
-    if next(alignments, None) is not None:
-        raise AlidadeError(
-            f"{path}: has more lines than the bitext, which has {number} pairs; it needs a line for each pair"
-        )
 
 
 def _import_eflomal() -> ModuleType:

@@ -7,6 +7,7 @@ usually count from 1.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -99,6 +100,7 @@ class GoldAlignment:
         return type(self)(self.sure.transposed(), self.possible.transposed())
 
 
+@functools.lru_cache(maxsize=1 << 16)  # a corpus has millions of links, but few different ones
 def _parse_link(text: str, separator: str, first: int) -> Link:
     source, _, target = text.partition(separator)
     if not (_is_number(source) and _is_number(target)):

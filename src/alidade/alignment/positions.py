@@ -8,6 +8,7 @@ target unit, the right one of two that are equally near (Devlin et al., 2014).
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
@@ -41,11 +42,14 @@ def positions_of_pieces(alignment: Alignment, source: Encoding, target: Encoding
 
 def nearest_links(links: Iterable[Link], num_target: int) -> list[int] | None:
     """The one source unit of each target unit, or None if there is no link at all."""
-    sources_of: list[list[int]] = [[] for _ in range(num_target)]
+    sources_of: dict[int, list[int]] = {}
     for source, target in links:
-        sources_of[target].append(source)
-    middle = [_middle(sources) if sources else None for sources in sources_of]
-    return _fill_from_nearest(middle)
+        sources_of.setdefault(target, []).append(source)
+    if not sources_of:
+        return None
+    linked = [(target, _middle(sources_of[target])) for target in sorted(sources_of)]
+    assert linked[-1][0] < num_target, "the links were not checked against the sentence"
+    return _fill_from_nearest(linked, num_target)
 
 
 def diagonal(num_source: int, num_target: int) -> list[int]:
@@ -60,21 +64,15 @@ def _middle(sources: list[int]) -> int:
     return sorted(sources)[(len(sources) - 1) // 2]
 
 
-def _fill_from_nearest(values: list[int | None]) -> list[int] | None:
-    """Replace None by the nearest value, the right one of two that are equally near."""
-    known = [i for i, value in enumerate(values) if value is not None]
-    if not known:
-        return None
-    filled: list[int] = []
-    following = iter(known[1:])
-    left, right = known[0], known[0]
-    for i in range(len(values)):
-        if i > right:
-            left, right = right, next(following, right)
-        nearest = right if abs(right - i) <= abs(i - left) else left
-        value = values[nearest]
-        assert value is not None
-        filled.append(value)
+def _fill_from_nearest(known: list[tuple[int, int]], length: int) -> list[int]:
+    """A value for each place from (place, value) pairs: the nearest, the right one of two that are equally near."""
+    first, last = known[0], known[-1]
+    filled = [first[1]] * first[0]
+    for (left, left_value), (right, right_value) in itertools.pairwise(known):
+        nearer_left = (right - left + 1) // 2
+        filled += [left_value] * nearer_left
+        filled += [right_value] * (right - left - nearer_left)
+    filled += [last[1]] * (length - last[0])
     return filled
 
 

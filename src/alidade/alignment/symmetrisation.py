@@ -6,6 +6,8 @@ word. `grow-diag-final-and` (Koehn, Och and Marcu, 2003; Koehn et al., 2005) sta
 
 from __future__ import annotations
 
+import operator
+from collections import defaultdict
 from typing import Literal, assert_never
 
 from alidade.alignment.links import Alignment, Link
@@ -35,7 +37,7 @@ def symmetrise(forward: Alignment, reverse: Alignment, method: Symmetrisation) -
 def _grow_diag_final_and(forward: Alignment, reverse: Alignment) -> Alignment:
     """Grow the intersection by neighbours from the union that reach a free word, then join free words to free words."""
     links = set(forward.links & reverse.links)
-    candidates = set(forward.links ^ reverse.links)
+    candidates = forward.links ^ reverse.links
     if not candidates:  # both directions agree: the usual case for short sentences
         return Alignment(frozenset(links))
     sources = {link.source for link in links}
@@ -50,28 +52,29 @@ def _grow_diag_final_and(forward: Alignment, reverse: Alignment) -> Alignment:
     return Alignment(frozenset(links))
 
 
-def _grow(links: set[Link], candidates: set[Link], sources: set[int], targets: set[int]) -> None:
+def _grow(links: set[Link], candidates: frozenset[Link], sources: set[int], targets: set[int]) -> None:
     """Add candidates beside or diagonal to a link until none is left that reaches a word without a link.
 
     Links are visited target word by target word, as in the published algorithm: a link that is added before the
-    present place waits for the next pass, so the result does not depend on the order of a set.
+    present place waits for the next pass. Only links next to a candidate are visited at all; there are few.
     """
-    order = sorted(links | candidates, key=_by_target)
+    neighbours_of: defaultdict[tuple[int, int], list[Link]] = defaultdict(list)
+    for source_step, target_step in _NEIGHBOURS:
+        for candidate in candidates:
+            neighbours_of[candidate.source - source_step, candidate.target - target_step].append(candidate)
+    order = sorted([link for link in links | candidates if link in neighbours_of], key=_by_target)
     grew = True
-    while grew and candidates:
+    while grew:
         grew = False
         for link in order:
             if link not in links:
                 continue
-            for source_step, target_step in _NEIGHBOURS:
-                neighbour = Link(link.source + source_step, link.target + target_step)
-                if neighbour in candidates and not (neighbour.source in sources and neighbour.target in targets):
-                    candidates.remove(neighbour)
+            for neighbour in neighbours_of[link]:
+                if neighbour not in links and not (neighbour.source in sources and neighbour.target in targets):
                     links.add(neighbour)
                     sources.add(neighbour.source)
                     targets.add(neighbour.target)
                     grew = True
 
 
-def _by_target(link: Link) -> tuple[int, int]:
-    return link.target, link.source
+_by_target = operator.itemgetter(1, 0)
