@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from alidade import __version__
-from alidade.cli import evaluate
+from alidade.cli import dictionary, evaluate
 from alidade.cli.assemble import assemble
 from alidade.cli.prepare import prepare
 from alidade.cli.train import train
@@ -47,6 +47,7 @@ def options(
 app.command()(assemble)
 app.command()(prepare)
 app.command()(train)
+app.add_typer(dictionary.app, name="dictionary")
 app.add_typer(evaluate.app, name="evaluate")
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from alidade.dictionary.entries import Dictionary, Entry, tidy_text
 from alidade.text.subwords import Encoding, Subwords
 from alidade.text.vocabulary import UNK
+from alidade.text.words import Word
 
 Pieces = tuple[int, ...]
 
@@ -48,17 +50,38 @@ def find_matches(
     """The matches in one sentence, from left to right; `sentence` is its number in the input, from 1."""
     return tuple(
         [
-            Match(entry, words, _positions(source, words), _forms(entry, _text_of(source, words), target_subwords))
-            for words, entry in _without_overlaps(_occurrences(dictionary, source, sentence))
+            Match(entry, words, _positions(source, words), _forms(entry, phrase, target_subwords))
+            for entry, words, phrase in find_occurrences(dictionary, source.text, source.words, sentence)
         ]
     )
 
 
-def _occurrences(dictionary: Dictionary, source: Encoding, sentence: int | None) -> Iterator[tuple[range, Entry]]:
+class Occurrence(NamedTuple):
+    """Words of a sentence that are an entry's source."""
+
+    entry: Entry
+    words: range
+    text: str
+
+
+def find_occurrences(
+    dictionary: Dictionary, text: str, words: Sequence[Word], sentence: int | None = None
+) -> list[Occurrence]:
+    """Which entries apply to which words of a sentence, from left to right and without overlaps."""
+    taken: set[int] = set()
+    chosen = []
+    candidates = _candidates(dictionary, text, words, sentence)
+    for occurrence in sorted(candidates, key=lambda candidate: (-len(candidate.words), candidate.words.start)):
+        if taken.isdisjoint(occurrence.words):
+            taken.update(occurrence.words)
+            chosen.append(occurrence)
+    return sorted(chosen, key=lambda occurrence: occurrence.words.start)
+
+
+def _candidates(dictionary: Dictionary, text: str, words: Sequence[Word], sentence: int | None) -> Iterator[Occurrence]:
     """Every run of words that has an entry, with the entry that fits it best."""
     num_seen: Counter[tuple[str, bool]] = Counter()
-    for words in _runs_of_words(source, dictionary.longest):
-        phrase = _text_of(source, words)
+    for run, phrase in _runs_of_words(text, words, dictionary.longest):
         exact, folded = dictionary.entries_for(phrase)
         if not exact and not folded:
             continue
@@ -69,22 +92,20 @@ def _occurrences(dictionary: Dictionary, source: Encoding, sentence: int | None)
             + [entry for entry in folded if _applies(entry, num_seen[phrase.casefold(), False], sentence)]
         )
         if entry is not None:
-            yield words, entry
+            yield Occurrence(entry, run, phrase)
 
 
-def _runs_of_words(source: Encoding, longest: int) -> Iterator[range]:
-    """Runs of words of at most `longest` characters (surplus spaces aside), from left to right."""
-    words = source.words
-    surplus = len(source.text) - len(tidy_text(source.text))
+def _runs_of_words(text: str, words: Sequence[Word], longest: int) -> Iterator[tuple[range, str]]:
+    """Runs of words and their text, of at most `longest` characters when it is tidy, from left to right."""
+    tidy = tidy_text(text)
+    is_tidy = tidy == text
+    longest += len(text) - len(tidy)
     for first, word in enumerate(words):
-        for end in range(first + 1, len(words) + 1):
-            if words[end - 1].end - word.start > longest + surplus:
+        for end in range(first, len(words)):
+            if words[end].end - word.start > longest:
                 break
-            yield range(first, end)
-
-
-def _text_of(source: Encoding, words: range) -> str:
-    return tidy_text(source.text[source.words[words[0]].start : source.words[words[-1]].end])
+            phrase = text[word.start : words[end].end]
+            yield range(first, end + 1), phrase if is_tidy else tidy_text(phrase)
 
 
 def _applies(entry: Entry, occurrence: int, sentence: int | None) -> bool:
@@ -98,16 +119,6 @@ def _most_particular(entries: Sequence[Entry]) -> Entry | None:
         key=lambda entry: (entry.sentence is None, entry.occurrence is None, entry.case == "ignore"),
         default=None,
     )
-
-
-def _without_overlaps(occurrences: Iterator[tuple[range, Entry]]) -> list[tuple[range, Entry]]:
-    taken: set[int] = set()
-    chosen = []
-    for words, entry in sorted(occurrences, key=lambda found: (-len(found[0]), found[0].start)):
-        if taken.isdisjoint(words):
-            taken.update(words)
-            chosen.append((words, entry))
-    return sorted(chosen, key=lambda found: found[0].start)
 
 
 def _positions(source: Encoding, words: range) -> range:
