@@ -36,6 +36,11 @@ class EvaluatedRows:
     attention: Tensor | None
     """(R, S) accumulated attention (paper, section 5), if the constraints need it."""
 
+    def part(self, lot: slice) -> EvaluatedRows:
+        """Some of the rows."""
+        attention = None if self.attention is None else self.attention[lot]
+        return EvaluatedRows(self.hypotheses[lot], self.positions[lot], attention)
+
 
 class Constraints(Protocol):
     """Constraints on the hypotheses of one batch; the sentences are those of the batch in its order."""

@@ -1,0 +1,293 @@
+"""The beam search: one for all systems (paper, section 4; DESIGN.md, section 4).
+
+A grid of B sentences × K hypotheses. In each step the alignment model says how likely each position is, pruning
+picks (hypothesis, position) pairs, the lexical model evaluates them as one ragged batch of rows, and the best
+(hypothesis, position, word) triples make the next beam. The baselines have one dummy position and no alignment
+model. When hypotheses finish and sentences end is told in `ending.py`.
+
+In assisted systems the target's `</s>` belongs to the source's: a row at position J+1 can write nothing else, and
+no other row can write it.
+
+Dimensions: B sentences, K beam, S source positions, R rows, k best words of a row, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from alidade.config import SearchSettings
+from alidade.search.candidates import Candidates, Picked, RowWords, choose, score_to_beat
+from alidade.search.constraints import Constraints, EvaluatedRows
+from alidade.search.ending import Endings
+from alidade.search.hypotheses import Cells, History, Hypothesis, SearchResult
+from alidade.search.prefix import GivenWords, allow_only, put_given
+from alidade.search.pruning import pruning_of
+from alidade.search.roles import AlignmentModel, AlignmentState, LexicalModel, LexicalState
+from alidade.search.words import WordScorer, best_words
+from alidade.text.vocabulary import BOS, EOS, PAD
+
+ENDED_SHARE = 1 / 8
+"""Ended sentences leave the batch when they are this share of it: to drop them costs a copy of all caches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A sentence to translate."""
+
+    source: Sequence[int]
+    """Piece ids, without `<s>` and `</s>`."""
+    prefix: Sequence[int] = ()
+    """Piece ids that the translation must begin with."""
+    is_whole_target: bool = False
+    """Nothing but `</s>` may follow the prefix: the search then only aligns."""
+    min_length: int = 0
+    """The translation has at least this many pieces."""
+    max_length: int | None = None
+    """At most this many, `</s>` among them; None: as the settings say."""
+
+    @property
+    def given_words(self) -> list[int]:
+        return [*self.prefix, EOS] if self.is_whole_target else [*self.prefix]
+
+    def length_limit(self, settings: SearchSettings) -> int:
+        if self.is_whole_target:
+            return len(self.prefix) + 1
+        if self.max_length is not None:
+            return max(self.max_length, len(self.prefix) + 1)
+        return len(self.prefix) + int(settings.max_length_factor * len(self.source)) + 10
+
+
+class BeamSearch:
+    """Searches with one system and one way to search; make a new one when weights change."""
+
+    def __init__(self, system: Any, settings: SearchSettings) -> None:
+        """system: has `lexical`, `alignment` and `shares_encoder`; see `models/system.py`."""
+        self.lexical: LexicalModel = system.lexical
+        self.alignment: AlignmentModel | None = system.alignment if system.lexical.is_assisted else None
+        self.shares_encoder: bool = self.alignment is not None and system.shares_encoder
+        self.settings = settings
+        self.scorer = WordScorer(self.lexical.output)
+
+    @torch.inference_mode()
+    def search(
+        self, requests: Sequence[Request], *, num_best: int = 1, constraints: Constraints | None = None
+    ) -> list[SearchResult]:
+        """Translate one batch of sentences; the results are in the requests' order."""
+        batch = _BatchSearch(self, requests, min(num_best, self.settings.beam_size), constraints)
+        while batch.goes_on:
+            batch.step()
+        return batch.results()
+
+
+def pad_sources(sources: Sequence[Sequence[int]]) -> Tensor:
+    """(B, S): `<s> f_1 .. f_J </s>`, then `<pad>`."""
+    width = max(len(source) for source in sources) + 2
+    padded = torch.full((len(sources), width), PAD)
+    for row, source in enumerate(sources):
+        padded[row, : len(source) + 2] = torch.tensor([BOS, *source, EOS])
+    return padded
+
+
+class _BatchSearch:
+    """The search for one batch, under way."""
+
+    def __init__(
+        self, search: BeamSearch, requests: Sequence[Request], num_best: int, constraints: Constraints | None
+    ) -> None:
+        settings = search.settings
+        self._settings, self._scorer, self._constraints = settings, search.scorer, constraints
+        self._beam_size = settings.beam_size
+        limits = [request.length_limit(settings) for request in requests]
+        self._endings = Endings(settings, num_best, limits)
+        self._results: list[SearchResult | None] = [None] * len(requests)
+        self._step = 0
+
+        source = pad_sources([request.source for request in requests])
+        self._end_positions = torch.tensor([[len(request.source) + 1] for request in requests])  # (B, 1): J + 1
+        self._given = GivenWords([request.given_words for request in requests])
+        self._min_lengths = torch.tensor([[request.min_length] for request in requests])
+        self._last_min_length = max(request.min_length for request in requests)
+        self._start_models(search, source, max(limits))
+
+        shape = (len(requests), self._beam_size)
+        self._scores = torch.full(shape, -math.inf)
+        self._scores[:, 0] = 0.0
+        self._words = torch.full(shape, BOS)
+        self._positions = torch.zeros(shape, dtype=torch.long)
+        self._num_evaluations = torch.zeros(len(requests), dtype=torch.long)
+        self._history = History(*shape, max(limits), has_positions=self._alignment is not None)
+
+    def _start_models(self, search: BeamSearch, source: Tensor, max_length: int) -> None:
+        memory = search.lexical.encode(source)
+        needs_attention = self._constraints is not None and self._constraints.needs_attention
+        self._lexical: LexicalState = search.lexical.start(
+            memory, self._beam_size, max_length, records_attention=needs_attention
+        )
+        self._alignment: AlignmentState | None = None
+        if search.alignment is not None:
+            alignment_memory = memory if search.shares_encoder else search.alignment.encode(source)
+            self._alignment = search.alignment.start(alignment_memory, self._beam_size, max_length)
+            self._pruning = pruning_of(self._settings)
+
+    @property
+    def goes_on(self) -> bool:
+        return bool(self._endings.live)
+
+    def results(self) -> list[SearchResult]:
+        return [result for result in self._results if result is not None]
+
+    def step(self) -> None:
+        """One step for all sentences."""
+        if self._alignment is None:
+            self._position_logp = None
+            candidates = self._evaluate_hypotheses()
+        else:
+            self._position_logp = self._alignment.position_logp(self._words, self._positions)  # (B, K, S)
+            if self._constraints is not None:
+                self._constraints.restrict_positions(self._position_logp)
+            candidates = self._evaluate_pairs(self._position_logp)
+        self._num_evaluations += candidates.num_evaluations
+        self._choose_beam(candidates)
+
+    def _evaluate_hypotheses(self) -> Candidates:
+        """The baselines: one row a hypothesis."""
+        self._lexical.advance(self._words)
+        is_first = self._step == 0  # only the first hypothesis of each sentence is there yet
+        hypotheses = torch.arange(0, self._scores.numel(), self._beam_size if is_first else 1)
+        rows = self._evaluate(hypotheses, hypotheses, torch.zeros_like(hypotheses), self._scores.view(-1)[hypotheses])
+        return Candidates(rows, *self._scores.shape)
+
+    def _evaluate_pairs(self, position_logp: Tensor) -> Candidates:
+        """The assisted systems: the pairs that pruning picks, in one round or several."""
+        self._lexical.advance(self._words)
+        bounds = self._bounds(position_logp)
+        rows = self._evaluate_lot(self._pruning.first(position_logp, bounds), bounds)
+        candidates = Candidates(rows, *self._scores.shape)
+        while True:
+            pairs = self._pruning.more(partial(score_to_beat, candidates.scores, self._beam_size))
+            if pairs is None:
+                return candidates
+            rows = rows.then(self._evaluate_lot(pairs, bounds))
+            candidates = Candidates(rows, *self._scores.shape)
+
+    def _bounds(self, position_logp: Tensor) -> Tensor:
+        """(B, K, S): the score of each hypothesis with each position; -inf where there is none."""
+        weight = self._settings.alignment_weight
+        if weight == 0:
+            return self._scores[:, :, None].masked_fill(position_logp == -math.inf, -math.inf)
+        return torch.add(self._scores[:, :, None], position_logp, alpha=weight)
+
+    def _evaluate_lot(self, pairs: Tensor, bounds: Tensor) -> RowWords:
+        hypotheses = pairs // bounds.shape[2]
+        positions = pairs - hypotheses * bounds.shape[2]
+        return self._evaluate(pairs, hypotheses, positions, bounds.view(-1)[pairs])
+
+    def _evaluate(self, pairs: Tensor, hypotheses: Tensor, positions: Tensor, row_scores: Tensor) -> RowWords:
+        """The best words of rows; row_scores: (R,), the hypotheses' scores with the rows' positions."""
+        features = self._lexical.evaluate(hypotheses, positions)
+        attention = None
+        if self._constraints is not None and self._constraints.needs_attention:
+            attention = self._lexical.attention()
+        rows = EvaluatedRows(hypotheses, positions, attention)
+        lots = [self._best_words(features[lot], rows.part(lot)) for lot in self._scorer.lots(len(features))]
+        words, logp, end_logp = lots[0] if len(lots) == 1 else map(torch.cat, zip(*lots, strict=True))
+        weight = self._settings.lexical_weight
+        scores = torch.add(row_scores[:, None], logp, alpha=weight)
+        end_scores = torch.add(row_scores, end_logp, alpha=weight)
+        if self._alignment is not None:
+            is_end = positions == self._end_positions.view(-1)[hypotheses // self._beam_size]
+            scores.masked_fill_(is_end[:, None], -math.inf)
+            end_scores.masked_fill_(~is_end, -math.inf)
+        return RowWords(pairs, hypotheses, positions, scores, words, logp, end_scores, end_logp)
+
+    def _best_words(self, features: Tensor, rows: EvaluatedRows) -> tuple[Tensor, Tensor, Tensor]:
+        """The best words of one lot of rows and their log p_lex, (r, k) each, and log p_lex of `</s>`, (r,)."""
+        word_logp = self._scorer.word_logp(features)
+        if self._constraints is not None:
+            self._constraints.restrict(rows, word_logp)
+        end_logp = word_logp[:, EOS].clone()
+        if self._step >= self._given.num_steps:
+            return *best_words(word_logp, self._beam_size), end_logp
+        given = self._given.at(self._step)[rows.hypotheses // self._beam_size]
+        only = allow_only(given, word_logp, end_logp)
+        if self._given.are_all_given(self._step):
+            return *only, end_logp
+        words, logp = best_words(word_logp, self._beam_size)
+        put_given(given, only, words, logp)
+        return words, logp, end_logp
+
+    def _choose_beam(self, candidates: Candidates) -> None:
+        """Let the best candidates make the next beam, after those that end have been taken note of."""
+        scores, indexes = choose(candidates.scores, self._beam_size)
+        picked = candidates.pick(indexes)
+        beam = Cells(scores, picked.parents, picked.words, picked.positions, picked.logp, self._alignment_logp(picked))
+        self._end_sentences(beam, self._ends(candidates))
+        if not self._endings.live:
+            return
+        self._history.append(self._step, beam)
+        self._scores, self._words, self._positions = beam.scores, beam.words, beam.positions
+        self._lexical.commit(picked.rows, beam.parents)
+        if self._alignment is not None:
+            self._alignment.commit(beam.parents)
+        if self._constraints is not None:
+            words = beam.words.masked_fill(beam.scores == -math.inf, PAD)
+            self._constraints.commit(beam.parents, beam.positions, words)
+        self._step += 1
+        if len(self._scores) - len(self._endings.live) >= max(1.0, ENDED_SHARE * len(self._scores)):
+            self._keep(list(self._endings.live))
+
+    def _alignment_logp(self, picked: Picked) -> Tensor:
+        return picked.logp if self._position_logp is None else self._position_logp.view(-1)[picked.pairs]
+
+    def _ends(self, candidates: Candidates) -> Cells:
+        """The ways to end, one a hypothesis."""
+        scores, lexical_logp = candidates.ends()
+        if self._step < self._last_min_length:
+            scores = scores.masked_fill(self._step < self._min_lengths, -math.inf)
+        positions = self._end_positions.expand_as(scores)
+        alignment_logp = lexical_logp
+        if self._position_logp is not None:
+            alignment_logp = self._position_logp.gather(2, positions[:, :, None])[:, :, 0]
+        parents = torch.arange(self._beam_size).expand_as(positions)
+        return Cells(scores, parents, torch.full_like(parents, EOS), positions, lexical_logp, alignment_logp)
+
+    def _end_sentences(self, beam: Cells, ends: Cells) -> None:
+        """Trace the hypotheses of the sentences that end in this step; nothing of them lives on."""
+        state_of = None if self._constraints is None else self._constraints.end
+        for row, sentence in self._endings.look(self._step, beam, ends, state_of):
+            beam.scores[row] = -math.inf
+            endings = self._endings.best(sentence)
+            self._results[sentence] = SearchResult(
+                self._history.trace(row, endings) if endings else (self._cut_off(row),),
+                num_evaluations=int(self._num_evaluations[row]),
+                num_steps=self._step + 1,
+            )
+
+    def _cut_off(self, row: int) -> Hypothesis:
+        """The best hypothesis of the present beam, for a sentence that has come to a dead end."""
+        state = None
+        if self._constraints is not None:
+            state = self._constraints.end(row * self._beam_size, int(self._positions[row, 0]), EOS)
+        return self._history.cut_off(self._step, row, float(self._scores[row, 0]), state)
+
+    def _keep(self, rows: list[int]) -> None:
+        """Go on with the sentences in these rows of the grid only."""
+        kept = torch.tensor(rows)
+        self._endings.keep(rows)
+        self._history.keep(kept)
+        self._lexical.keep(kept)
+        if self._alignment is not None:
+            self._alignment.keep(kept)
+        if self._constraints is not None:
+            self._constraints.keep(kept)
+        self._given.keep(kept)
+        self._scores, self._words, self._positions = self._scores[kept], self._words[kept], self._positions[kept]
+        self._end_positions, self._min_lengths = self._end_positions[kept], self._min_lengths[kept]
+        self._num_evaluations = self._num_evaluations[kept]

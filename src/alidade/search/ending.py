@@ -1,0 +1,117 @@
+"""When hypotheses finish and sentences end.
+
+The rule, the same as CTranslate2's (patience 1), so that the two can be compared word by word:
+
+- a hypothesis finishes when its `</s>` is among the K best of all candidates of a step; it leaves the beam, which
+  is filled up with the K best candidates that are words;
+- at its length limit, all K best candidates of a sentence finish as they are;
+- a sentence ends when K of its hypotheses have finished. Without length normalisation, longer can only be worse: it
+  then ends as soon as no live hypothesis can beat the best finished ones, and not before. The same holds with
+  normalisation, where a live hypothesis is judged by the best that it could become: its present score at the
+  greatest length;
+- a sentence whose hypotheses can neither go on nor end (a required jump is wider than the alignment model's widest)
+  ends with the best that it had, cut off;
+- a finished hypothesis's score is divided by its length, `</s>` counted, to the power of `length_normalisation`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from alidade.config import SearchSettings
+from alidade.search.hypotheses import Cells, Ending, Extension
+from alidade.text.vocabulary import EOS
+
+
+class SentenceEndings:
+    """The finished hypotheses of one sentence."""
+
+    def __init__(self, settings: SearchSettings, num_best: int, max_length: int) -> None:
+        self._beam_size = settings.beam_size
+        self._length_normalisation = settings.length_normalisation
+        self._num_best = num_best
+        self.max_length = max_length
+        """The most steps that the sentence may take."""
+        self._endings: list[Ending] = []
+
+    def add(self, step: int, extension: Extension, constraint_state: object) -> None:
+        score, parent, word, position, lexical_logp, alignment_logp = extension
+        self._endings.append(
+            Ending(
+                step,
+                parent,
+                word,
+                position,
+                lexical_logp,
+                alignment_logp,
+                score=self._normalise(score, step + 1),
+                is_complete=word == EOS,
+                constraint_state=constraint_state,
+            )
+        )
+
+    def best(self) -> list[Ending]:
+        """The best finished hypotheses, best first; of equal ones the one that finished first."""
+        return sorted(self._endings, key=lambda ending: -ending.score)[: self._num_best]
+
+    def is_over(self, step: int, best_live_score: float) -> bool:
+        """Whether the sentence has ended with this step."""
+        if step + 1 >= self.max_length or best_live_score == -math.inf:
+            return True
+        if len(self._endings) < self._num_best:
+            return False
+        if self._length_normalisation > 0 and len(self._endings) >= self._beam_size:
+            return True
+        return self._normalise(best_live_score, self.max_length) <= self.best()[-1].score
+
+    def _normalise(self, score: float, length: int) -> float:
+        return score / float(length**self._length_normalisation)
+
+
+class Endings:
+    """Which hypotheses of a batch have finished, and which of its sentences go on."""
+
+    def __init__(self, settings: SearchSettings, num_best: int, limits: Sequence[int]) -> None:
+        """limits: for each sentence the most steps it may take."""
+        self._of_sentence = [SentenceEndings(settings, num_best, limit) for limit in limits]
+        self.live = dict(enumerate(range(len(limits))))
+        """The sentences that go on: their row in the grid, and their number in the batch."""
+
+    def best(self, sentence: int) -> list[Ending]:
+        return self._of_sentence[sentence].best()
+
+    def look(
+        self, step: int, beam: Cells, ends: Cells, state_of: Callable[[int, int, int], object] | None
+    ) -> list[tuple[int, int]]:
+        """Take note of what finishes in this step; returns the rows and the numbers of the sentences that end.
+
+        state_of: what the constraints remember of a hypothesis, by its number, position and word.
+        """
+        is_limit = any(step + 1 >= self._of_sentence[sentence].max_length for sentence in self.live.values())
+        if is_limit or bool((ends.scores > beam.scores[:, -1:]).any()):
+            self._note(step, beam.ranked_with(ends), beam.scores.shape[1], state_of)
+        best_live = beam.scores[:, 0].tolist()
+        over = [(row, s) for row, s in self.live.items() if self._of_sentence[s].is_over(step, best_live[row])]
+        for row, _ in over:
+            del self.live[row]
+        return over
+
+    def _note(
+        self,
+        step: int,
+        ranked: list[list[Extension]],
+        beam_size: int,
+        state_of: Callable[[int, int, int], object] | None,
+    ) -> None:
+        for row, sentence in self.live.items():
+            endings = self._of_sentence[sentence]
+            for extension in ranked[row]:
+                score, parent, word, position = extension[:4]
+                if score > -math.inf and (word == EOS or step + 1 >= endings.max_length):
+                    state = None if state_of is None else state_of(row * beam_size + parent, position, word)
+                    endings.add(step, extension, state)
+
+    def keep(self, rows: list[int]) -> None:
+        """Go on with these rows of the grid only."""
+        self.live = {new: self.live[row] for new, row in enumerate(rows)}

@@ -1,0 +1,64 @@
+"""From features of rows to their best words, without sorting a vocabulary.
+
+A row's k best words are in the k blocks of 64 words with the highest maxima: one pass finds the maxima of all
+blocks, and only those few blocks are looked at closely. `torch.topk` over the whole vocabulary costs several
+times as much as all the rest of a step.
+
+Dimensions: R rows, D width, V vocabulary, k best words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from alidade.text.vocabulary import UNK
+
+BLOCK = 64
+MAX_LOGITS = 1 << 23
+"""Logits computed at once: 32 MB, about what a large cache holds."""
+NUM_SPECIAL = UNK + 1
+"""`<pad>`, `<s>`, `</s>` and `<unk>` are the first columns; no row writes them as words."""
+
+
+class WordScorer:
+    """The output layer, padded to whole blocks with words that are never chosen."""
+
+    def __init__(self, output: Any) -> None:
+        num_padding = -len(output.weight) % BLOCK
+        self._vocabulary_size = len(output.weight)
+        self._weight = F.pad(output.weight.detach(), (0, 0, 0, num_padding))
+        self._bias = F.pad(output.bias.detach(), (0, num_padding), value=-math.inf)
+        self._max_rows = max(1, MAX_LOGITS // len(self._weight))
+
+    def lots(self, num_rows: int) -> Iterator[slice]:
+        """The rows in lots whose logits fit into memory."""
+        for first in range(0, num_rows, self._max_rows):
+            yield slice(first, first + self._max_rows)
+
+    def word_logp(self, features: Tensor) -> Tensor:
+        """(R, D) -> (R, V) log p_lex of all words; the columns past the vocabulary are -inf."""
+        return torch.log_softmax(F.linear(features, self._weight, self._bias), dim=1)
+
+
+def best_words(word_logp: Tensor, num_best: int) -> tuple[Tensor, Tensor]:
+    """The k best words of each row and their log-probabilities, (R, k) each; special words are none.
+
+    word_logp, (R, V), is overwritten: the columns of special words become -inf.
+    """
+    word_logp[:, :NUM_SPECIAL] = -math.inf
+    blocks = word_logp.view(len(word_logp), -1, BLOCK)
+    num_best = min(num_best, word_logp.shape[1])
+    num_blocks = min(num_best, blocks.shape[1])
+    best_blocks = blocks.amax(dim=2).topk(num_blocks, dim=1, sorted=False).indices  # (R, k)
+    words = (best_blocks[:, :, None] * BLOCK + _WITHIN_BLOCK).flatten(1)  # (R, k * BLOCK)
+    logp, places = word_logp.gather(1, words).topk(num_best, dim=1)
+    return words.gather(1, places), logp
+
+
+_WITHIN_BLOCK = torch.arange(BLOCK)

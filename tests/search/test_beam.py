@@ -1,0 +1,140 @@
+"""The search against brute force and against itself, with models that are tables."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from alidade.config import SearchSettings
+from alidade.search.beam import BeamSearch, Request
+from alidade.search.hypotheses import SearchResult
+from table_models import brute_force, table_system
+
+SOURCES = [[4, 5, 6], [7], [6, 6, 5, 4, 7, 5], [5, 4], [4, 4, 4, 4], [7, 6, 5]]
+PRUNINGS = ["none", "threshold", "pairs", "histogram", "exact"]
+
+
+def settings_of(**changes: object) -> SearchSettings:
+    return SearchSettings.model_validate({"beam_size": 4, "pruning": "none"} | changes)
+
+
+def same_results(first: list[SearchResult], second: list[SearchResult]) -> None:
+    """The same hypotheses with the same scores, up to rounding."""
+    assert len(first) == len(second)
+    for one, other in zip(first, second, strict=True):
+        assert [h.words for h in one.hypotheses] == [h.words for h in other.hypotheses]
+        assert [h.positions for h in one.hypotheses] == [h.positions for h in other.hypotheses]
+        assert [h.score for h in one.hypotheses] == pytest.approx([h.score for h in other.hypotheses], abs=1e-5)
+
+
+@pytest.mark.parametrize("is_assisted", [False, True])
+@pytest.mark.parametrize("length_normalisation", [0.0, 0.6, 1.0])
+def test_an_unlimited_beam_is_brute_force(is_assisted: bool, length_normalisation: float) -> None:
+    """Vocabulary of three real words, two source words, at most four steps: every path is in the beam."""
+    system = table_system(7, is_assisted=is_assisted)
+    settings = settings_of(beam_size=250, length_normalisation=length_normalisation, alignment_weight=0.7)
+    for source in ([4, 6], [5]):
+        expected = brute_force(system, source, settings, max_length=4)
+        (result,) = BeamSearch(system, settings).search([Request(source, max_length=4)], num_best=250)
+        found = [h for h in result.hypotheses if h.is_complete]
+        assert len(found) >= 10
+        for hypothesis, scored in zip(found[:10], expected, strict=False):
+            assert (hypothesis.words, hypothesis.positions) == (scored.words, scored.positions)
+            assert hypothesis.score == pytest.approx(scored.score, abs=1e-5)
+
+
+@pytest.mark.parametrize("is_assisted", [False, True])
+@pytest.mark.parametrize("pruning", PRUNINGS)
+def test_a_batch_is_its_sentences_one_by_one(is_assisted: bool, pruning: str) -> None:
+    system = table_system(30, is_assisted=is_assisted)
+    search = BeamSearch(system, settings_of(pruning=pruning))
+    requests = [Request(source) for source in SOURCES * 2]
+    together = search.search(requests, num_best=4)
+    same_results(together, [search.search([request], num_best=4)[0] for request in requests])
+
+
+@pytest.mark.parametrize("sharpness", [0.5, 2.0, 6.0])
+@pytest.mark.parametrize("weights", [(1.0, 1.0), (1.0, 0.3), (0.5, 2.0), (1.0, 0.0)])
+@pytest.mark.parametrize("length_normalisation", [0.0, 1.0])
+def test_exact_is_none(sharpness: float, weights: tuple[float, float], length_normalisation: float) -> None:
+    system = table_system(30, is_assisted=True, sharpness=sharpness)
+    changes = {
+        "lexical_weight": weights[0],
+        "alignment_weight": weights[1],
+        "length_normalisation": length_normalisation,
+    }
+    requests = [Request(source) for source in SOURCES]
+    none = BeamSearch(system, settings_of(pruning="none", **changes)).search(requests, num_best=4)
+    exact = BeamSearch(system, settings_of(pruning="exact", **changes)).search(requests, num_best=4)
+    same_results(none, exact)
+    saved = sum(r.num_evaluations for r in none) - sum(r.num_evaluations for r in exact)
+    assert saved > 0 if sharpness == 6.0 and weights[1] > 0 else saved >= 0
+
+
+def test_threshold_zero_is_none() -> None:
+    system = table_system(30, is_assisted=True)
+    requests = [Request(source) for source in SOURCES]
+    none = BeamSearch(system, settings_of()).search(requests, num_best=4)
+    for pruning in ("threshold", "pairs"):
+        search = BeamSearch(system, settings_of(pruning=pruning, threshold=0.0))
+        results = search.search(requests, num_best=4)
+        same_results(none, results)
+        assert [r.num_evaluations for r in results] == [r.num_evaluations for r in none]
+
+
+@pytest.mark.parametrize("is_assisted", [False, True])
+def test_n_best_is_sorted_and_without_repeats(is_assisted: bool) -> None:
+    search = BeamSearch(table_system(30, is_assisted=is_assisted), settings_of(beam_size=6))
+    for result in search.search([Request(source) for source in SOURCES], num_best=6):
+        scores = [h.score for h in result.hypotheses]
+        assert scores == sorted(scores, reverse=True)
+        assert len({(h.words, h.positions) for h in result.hypotheses}) == len(scores)
+
+
+@pytest.mark.parametrize("is_assisted", [False, True])
+@pytest.mark.parametrize("pruning", ["none", "exact"])
+def test_a_prefix_is_obeyed(is_assisted: bool, pruning: str) -> None:
+    search = BeamSearch(table_system(30, is_assisted=is_assisted), settings_of(pruning=pruning))
+    prefixes = [(9, 8, 7), (), (5,), (29, 29), (4, 4, 4, 4, 4), (8,)]
+    requests = [Request(source, prefix=prefix) for source, prefix in zip(SOURCES, prefixes, strict=True)]
+    results = search.search(requests, num_best=4)
+    for result, prefix in zip(results, prefixes, strict=True):
+        assert all(h.words[: len(prefix)] == prefix for h in result.hypotheses)
+    same_results(results, [search.search([request], num_best=4)[0] for request in requests])
+
+
+def test_the_best_translation_forced_gets_its_own_score() -> None:
+    """With a beam that holds all alignments, forcing finds the best one, never worse than the search's."""
+    system = table_system(12, is_assisted=True)
+    search = BeamSearch(system, settings_of(beam_size=60, max_length_factor=0.1))
+    for source in SOURCES[:3]:
+        (free,) = search.search([Request(source)], num_best=60)
+        best = next(h for h in free.hypotheses if h.is_complete)
+        (forced,) = search.search([Request(source, prefix=best.words, is_whole_target=True)])
+        assert forced.best.words == best.words
+        assert forced.best.is_complete
+        assert forced.best.score >= best.score - 1e-5
+
+
+def test_min_and_max_length() -> None:
+    search = BeamSearch(table_system(30, is_assisted=False), settings_of())
+    for result in search.search([Request(source, min_length=6, max_length=6) for source in SOURCES]):
+        assert len(result.best.words) == 6
+        assert not result.best.is_complete
+        assert len(result.best.lexical_logp) == 6
+
+
+def test_end_that_no_jump_reaches_cuts_the_sentence_off() -> None:
+    search = BeamSearch(table_system(30, is_assisted=True, max_jump=1), settings_of())
+    (result,) = search.search([Request([4, 5, 6, 7, 8], prefix=(9, 9), is_whole_target=True)])
+    assert result.best.words == (9, 9)
+    assert not result.best.is_complete
+    assert math.isfinite(result.best.score)
+
+
+def test_evaluations_are_counted() -> None:
+    """Every position of every live hypothesis, in every step, if nothing is pruned."""
+    search = BeamSearch(table_system(30, is_assisted=True), settings_of(beam_size=1))
+    for source, result in zip(SOURCES, search.search([Request(source) for source in SOURCES]), strict=True):
+        assert result.num_evaluations == result.num_steps * (len(source) + 1)
