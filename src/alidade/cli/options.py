@@ -9,7 +9,7 @@ import typer
 
 ConfigArgument = Annotated[
     Path,
-    typer.Argument(metavar="CONFIG.toml", help="Settings file; paths in it are relative to it.", show_default=False),
+    typer.Argument(metavar="CONFIG.toml", help="Settings; paths in them are relative to the file.", show_default=False),
 ]
 SetOption = Annotated[
     list[str] | None,

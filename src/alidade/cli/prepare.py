@@ -1,0 +1,104 @@
+"""`alidade prepare`: raw bitext in, a prepared corpus out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from alidade.cli.options import ConfigArgument, SetOption, WorkersOption
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from alidade.text.prepare import Preparation
+
+
+def prepare(
+    config: ConfigArgument,
+    overrides: SetOption = None,
+    show: Annotated[
+        int | None,
+        typer.Option("--show", metavar="N", min=1, help="Only show training pair N of the prepared corpus."),
+    ] = None,
+    workers: WorkersOption = None,
+) -> None:
+    """Make a bitext ready to train on.
+
+    Reads the bitexts that CONFIG.toml names (two line-parallel files, TSV or TMX; plain, .gz or .xz), cleans them,
+    learns subwords, aligns the words of both sides, and writes the folder that `alidade train` reads. Stages whose
+    inputs have not changed are skipped, so a second run is quick and a stopped one goes on where it was.
+
+    **Example:** `alidade prepare experiments/multi30k/prepare.toml --set subwords.vocabulary_size=5000`
+
+    then `alidade prepare experiments/multi30k/prepare.toml --show 17` to look at a pair.
+    """
+    from rich.console import Console
+
+    from alidade.config import PrepareConfig, load_config
+    from alidade.parallel import available_cores
+    from alidade.text.prepare import Preparation
+
+    settings = load_config(PrepareConfig, config, overrides)
+    if show is not None:
+        _show_pair(settings.corpus, show)
+        return
+    preparation = Preparation(settings, workers or available_cores())
+    preparation.run()
+    _print_account(preparation, Console())
+
+
+def _show_pair(folder: Path, number: int) -> None:
+    """Print a pair by words and, where words are split, by pieces with the positions that models learn."""
+    from rich.console import Console
+
+    from alidade.alignment.links import Alignment
+    from alidade.errors import AlidadeError
+    from alidade.evaluation.terminal import LinkedPair
+    from alidade.text.corpus import PreparedCorpus
+
+    corpus = PreparedCorpus.open(folder)
+    if number > len(corpus.train):
+        raise AlidadeError(f"--show {number}: the training corpus has {len(corpus.train)} pairs")
+    source = corpus.source_encoding(corpus.train, number - 1)
+    target = corpus.target_encoding(corpus.train, number - 1)
+    positions = corpus.train.positions(number - 1).tolist()
+    console = Console()
+    console.print(f"Pair {number} of {len(corpus.train)}, by words")
+    links = {
+        (source.word_of_piece[position - 1], target.word_of_piece[piece]) for piece, position in enumerate(positions)
+    }
+    words = [word.text for word in source.words], [word.text for word in target.words]
+    console.print(LinkedPair(*words, Alignment.of(links)))
+    console.print("By pieces: each target piece and its position")
+    piece_links = [(position - 1, piece) for piece, position in enumerate(positions)]
+    console.print(LinkedPair(source.pieces, target.pieces, Alignment.of(piece_links)))
+
+
+def _print_account(preparation: Preparation, console: Console) -> None:
+    """What was read and dropped, and what came out."""
+    cleaned = preparation.results["clean"].report
+    subwords = preparation.results["subwords"].report
+    encoded = preparation.results["encode"].report["train"]
+    console.print(_table_of_drops(cleaned))
+    console.print(
+        f"{encoded['pairs']:,} pairs with {encoded['source_pieces']:,} source and {encoded['target_pieces']:,} target "
+        f"pieces; vocabularies of {subwords['source_pieces']:,} and {subwords['target_pieces']:,} pieces"
+        f"{' (joint)' if subwords['joint'] else ''}"
+    )
+    console.print(f"The prepared corpus is in {preparation.config.corpus}", soft_wrap=True)
+
+
+def _table_of_drops(cleaned: dict[str, Any]) -> Table:
+    from rich.table import Table
+
+    reasons = list(dict.fromkeys(reason for bitext in cleaned["bitexts"] for reason in bitext["dropped"]))
+    table = Table(title="What cleaning kept and dropped")
+    for heading in ("bitext", "read", *reasons, "kept", "written"):
+        table.add_column(heading, justify="left" if heading == "bitext" else "right")
+    for bitext in cleaned["bitexts"]:
+        counts = [bitext["read"], *(bitext["dropped"].get(reason, 0) for reason in reasons)]
+        table.add_row(bitext["name"], *(f"{count:,}" for count in [*counts, bitext["kept"], bitext["written"]]))
+    return table

@@ -1,0 +1,161 @@
+"""Two stages of `alidade prepare`: learning subwords from the clean text, and encoding it with them."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+
+from alidade.config import PrepareConfig
+from alidade.files import open_text, write_aside
+from alidade.parallel import chunked, map_in_order
+from alidade.progress import track
+from alidade.text.bitext import read_parallel_lines
+from alidade.text.corpus import write_side
+from alidade.text.layout import Layout, Side
+from alidade.text.subword_training import count_units, train_subwords
+from alidade.text.subwords import Encoding, Subwords
+
+CHUNK = 2000
+"""Pairs that travel together to a process and back."""
+
+
+class SidePieces(NamedTuple):
+    """The pieces of some sentences of one side, one after the other."""
+
+    ids: npt.NDArray[np.int32]
+    words: npt.NDArray[np.uint16]
+    lengths: npt.NDArray[np.int64]
+
+
+class SharedSubwords(NamedTuple):
+    """How a process finds the subwords of both sides: cheap to send, and loaded once a process."""
+
+    source: Path
+    target: Path
+    languages: tuple[str, str]
+    fingerprints: tuple[str, str]
+
+    @classmethod
+    def of(cls, subwords: tuple[Subwords, Subwords], layout: Layout) -> SharedSubwords:
+        source, target = subwords
+        return cls(
+            layout.subwords("source"),
+            layout.subwords("target"),
+            (source.language, target.language),
+            (source.fingerprint, target.fingerprint),
+        )
+
+    def load(self) -> tuple[Subwords, Subwords]:
+        return _load_shared(self)
+
+
+@functools.lru_cache(maxsize=1)
+def _load_shared(shared: SharedSubwords) -> tuple[Subwords, Subwords]:
+    source_language, target_language = shared.languages
+    return Subwords.load(shared.source, source_language), Subwords.load(shared.target, target_language)
+
+
+def learn_subwords(
+    config: PrepareConfig, layout: Layout, num_pairs: int, workers: int, console: Console
+) -> dict[str, Any]:
+    """Learn one sentencepiece model for both sides, or one for each."""
+    settings = config.subwords
+    source_units = _count_side(config, layout, "source", num_pairs, workers, console)
+    target_units = _count_side(config, layout, "target", num_pairs, workers, console)
+    with console.status("learning subwords"):
+        if settings.joint:
+            models = [train_subwords(source_units + target_units, settings, workers)] * 2
+        else:
+            models = [train_subwords(units, settings, workers) for units in (source_units, target_units)]
+    with (
+        write_aside(layout.subwords("source"), "wb") as source_file,
+        write_aside(layout.subwords("target"), "wb") as target_file,
+    ):
+        source_file.write(models[0])
+        target_file.write(models[1])
+    sizes = [Subwords(model, "").vocabulary_size for model in models]
+    return {"source_pieces": sizes[0], "target_pieces": sizes[1], "joint": settings.joint}
+
+
+def encode_texts(
+    subwords: tuple[Subwords, Subwords], layout: Layout, splits: tuple[str, ...], workers: int, console: Console
+) -> dict[str, Any]:
+    """Write the arrays of pieces of all splits; returns sizes and hashes."""
+    shared = SharedSubwords.of(subwords, layout)
+    return {split: _encode_split(subwords, shared, layout, split, workers, console) for split in splits}
+
+
+def _encode_split(
+    subwords: tuple[Subwords, Subwords],
+    shared: SharedSubwords,
+    layout: Layout,
+    split: str,
+    workers: int,
+    console: Console,
+) -> dict[str, Any]:
+    pairs = read_parallel_lines(layout.text(split, "source"), layout.text(split, "target"))
+    chunks = map_in_order(functools.partial(_encode_chunk, shared), chunked(pairs, CHUNK), workers)
+    num_pairs = num_source = num_target = 0
+    with (
+        write_side(layout, split, "source", subwords[0].vocabulary_size) as source_writer,
+        write_side(layout, split, "target", subwords[1].vocabulary_size) as target_writer,
+    ):
+        for source, target in track(chunks, f"encoding {split}", console=console, weigh=lambda c: len(c[0].lengths)):
+            source_writer.append(*source)
+            target_writer.append(*target)
+            num_pairs += len(source.lengths)
+            num_source += len(source.ids)
+            num_target += len(target.ids)
+        content = [source_writer.finish(), target_writer.finish()]
+    return {"pairs": num_pairs, "source_pieces": num_source, "target_pieces": num_target, "content": content}
+
+
+def _encode_chunk(shared: SharedSubwords, pairs: list[tuple[str, str]]) -> tuple[SidePieces, SidePieces]:
+    source, target = shared.load()
+    return (
+        _side_pieces([source.encode(text) for text, _ in pairs]),
+        _side_pieces([target.encode(text) for _, text in pairs]),
+    )
+
+
+def _side_pieces(encodings: list[Encoding]) -> SidePieces:
+    ids = itertools.chain.from_iterable([encoding.ids for encoding in encodings])
+    words = itertools.chain.from_iterable([encoding.word_of_piece for encoding in encodings])
+    lengths = np.array([len(encoding) for encoding in encodings], dtype=np.int64)
+    count = int(lengths.sum())
+    return SidePieces(np.fromiter(ids, np.int32, count), np.fromiter(words, np.int32, count), lengths)
+
+
+def _count_side(
+    config: PrepareConfig, layout: Layout, side: Side, num_pairs: int, workers: int, console: Console
+) -> Counter[str]:
+    """Counts of a side's units, in at most `training_sentences` sentences that lie in even steps."""
+    language = config.source_language if side == "source" else config.target_language
+    step = -(-num_pairs // config.subwords.training_sentences)
+    counted: Counter[str] = Counter()
+    with open_text(layout.text("train", side)) as lines:
+        chunks = chunked(itertools.islice(lines, 0, None, step), CHUNK)
+        counts = map_in_order(functools.partial(_count_chunk, language), chunks, workers)
+        for num_sentences, units in track(
+            counts, f"counting {side} words", num_pairs // step, console=console, weigh=lambda c: c[0]
+        ):
+            del num_sentences
+            counted.update(units)
+    return counted
+
+
+def _count_chunk(language: str, texts: list[str]) -> tuple[int, Counter[str]]:
+    return len(texts), count_units(texts, language)
+
+
+def read_split(layout: Layout, split: str) -> Iterator[tuple[str, str]]:
+    """The clean sentences of a split, side by side."""
+    return read_parallel_lines(layout.text(split, "source"), layout.text(split, "target"))

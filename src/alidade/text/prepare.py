@@ -1,0 +1,160 @@
+"""`alidade prepare`: from raw bitext to a prepared corpus, in five stages.
+
+    clean      bitexts -> clean text; dropped pairs are counted by reason
+    subwords   clean text -> sentencepiece models
+    encode     clean text -> pieces
+    align      clean text -> links in both directions
+    positions  links -> one source position for each target piece, and `corpus.json`
+
+All but the aligner stream through chunks of pairs, in as many processes as there are cores. What the stages do lies in
+`text/clean_stage.py`, `text/piece_stages.py` and `text/link_stages.py`; this module says in what order, and when one
+can be skipped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from alidade.config import PrepareConfig
+from alidade.errors import AlidadeError
+from alidade.files import file_stamp
+from alidade.parallel import available_cores
+from alidade.text.clean_stage import clean_bitexts
+from alidade.text.corpus import PreparedCorpus, SplitManifest, write_manifest
+from alidade.text.layout import SIDES, Layout
+from alidade.text.link_stages import align_units, store_positions
+from alidade.text.piece_stages import encode_texts, learn_subwords
+from alidade.text.stages import StageResult, StageRunner
+from alidade.text.subwords import Subwords
+
+
+@dataclass
+class Preparation:
+    """Prepares one corpus; what each stage did stands in `results` afterwards."""
+
+    config: PrepareConfig
+    workers: int = field(default_factory=available_cores)
+    console: Console = field(default_factory=lambda: Console(stderr=True))
+    results: dict[str, StageResult] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.layout = Layout(self.config.corpus)
+        self.splits = ("train",) if self.config.dev is None else ("train", "dev")
+        self._runner = StageRunner(self.layout.stages, [self.layout.manifest], self.console.print)
+
+    def run(self) -> PreparedCorpus:
+        """Do the stages whose inputs have changed, and open the corpus."""
+        self._check_aligner()
+        clean = self._clean()
+        subwords = self._learn_subwords(clean)
+        encode = self._encode(subwords)
+        align = self._align(clean, encode)
+        self._store(clean, encode, align)
+        return PreparedCorpus.open(self.config.corpus)
+
+    def _clean(self) -> StageResult:
+        config = self.config
+        bitexts = [path for bitext in config.bitext for path in (bitext.source, bitext.target, bitext.domains) if path]
+        dev = [] if config.dev is None else [config.dev.source, config.dev.target]
+        settings = config.model_dump(mode="json", include={"source_language", "target_language", "bitext", "cleaning"})
+        return self._run(
+            "clean",
+            [settings, [file_stamp(path) for path in (*bitexts, *dev)]],
+            [self.layout.text(split, side) for split in self.splits for side in SIDES] + [self.layout.origins],
+            lambda: clean_bitexts(config, self.layout, self.workers, self.console),
+        )
+
+    def _learn_subwords(self, clean: StageResult) -> StageResult:
+        return self._run(
+            "subwords",
+            [clean.fingerprint, self.config.subwords.model_dump(mode="json")],
+            [self.layout.subwords(side) for side in SIDES],
+            lambda: learn_subwords(self.config, self.layout, clean.report["written"], self.workers, self.console),
+        )
+
+    def _encode(self, subwords: StageResult) -> StageResult:
+        return self._run(
+            "encode",
+            [subwords.fingerprint],
+            [path for split in self.splits for side in SIDES for path in self.layout.arrays(split, side)],
+            lambda: encode_texts(self._subwords(), self.layout, self.splits, self.workers, self.console),
+        )
+
+    def _align(self, clean: StageResult, encode: StageResult) -> StageResult | None:
+        """Links from the aligner; words are aligned whatever the subwords are."""
+        unit = self.config.aligner.unit
+        if self.config.aligner.kind != "eflomal":
+            return None
+        text = clean if unit == "words" else encode
+        links = [self.layout.links(split, way) for split in self.splits for way in ("forward", "reverse")]
+        return self._run(
+            "align",
+            [text.fingerprint, unit],
+            [*links, self.layout.priors],
+            lambda: align_units(self._subwords(), unit, self.layout, self.splits, self.workers, self.console),
+        )
+
+    def _store(self, clean: StageResult, encode: StageResult, align: StageResult | None) -> StageResult:
+        aligner = self.config.aligner
+        given = [file_stamp(path) for path in (aligner.train_links, aligner.dev_links) if path]
+        outputs = [self.layout.manifest] + [self.layout.positions(split) for split in self._aligned_splits()]
+
+        def store() -> dict[str, Any]:
+            report = {
+                split: store_positions(
+                    self._subwords(), aligner, self.layout, split, clean.report, self.workers, self.console
+                )
+                for split in self._aligned_splits()
+            }
+            self._write_manifest(encode.report, report)
+            return report
+
+        return self._run(
+            "positions",
+            [encode.fingerprint, align and align.fingerprint, aligner.model_dump(mode="json"), given],
+            outputs,
+            store,
+        )
+
+    def _write_manifest(self, encoded: dict[str, Any], positions: dict[str, Any]) -> None:
+        splits: dict[str, SplitManifest] = {}
+        for split in self.splits:
+            hashes = [positions[split]["content"]] if split in positions else []
+            splits[split] = {
+                "size": encoded[split]["pairs"],
+                "has_positions": split in positions,
+                "content": [*encoded[split]["content"], *hashes],
+            }
+        write_manifest(self.layout, *self._subwords(), splits, self.config.model_dump(mode="json"))
+
+    def _aligned_splits(self) -> list[str]:
+        """The splits that get positions; with Pharaoh files those that have one."""
+        aligner = self.config.aligner
+        if aligner.kind == "eflomal":
+            return list(self.splits)
+        files = {"train": aligner.train_links, "dev": aligner.dev_links}
+        return [split for split in self.splits if aligner.kind == "pharaoh" and files[split] is not None]
+
+    def _check_aligner(self) -> None:
+        aligner = self.config.aligner
+        if aligner.kind == "pharaoh" and aligner.train_links is None:
+            raise AlidadeError('aligner.kind = "pharaoh" needs aligner.train_links, the file with the links')
+        if aligner.kind != "pharaoh" and (aligner.train_links or aligner.dev_links):
+            raise AlidadeError(
+                f'aligner.train_links and dev_links are for aligner.kind = "pharaoh", not "{aligner.kind}"'
+            )
+
+    def _subwords(self) -> tuple[Subwords, Subwords]:
+        config = self.config
+        return (
+            Subwords.load(self.layout.subwords("source"), config.source_language),
+            Subwords.load(self.layout.subwords("target"), config.target_language),
+        )
+
+    def _run(self, name: str, inputs: object, outputs: list[Path], work: Any) -> StageResult:
+        self.results[name] = self._runner.run(name, inputs, outputs, work)
+        return self.results[name]
