@@ -112,18 +112,22 @@ class Residual(nn.Module):
 
     def __init__(self, width: int, dropout: float, *, pre_norm: bool) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(width)
+        self.norm: nn.Module = nn.LayerNorm(width)
         self.dropout = Dropout(dropout)
         self.pre_norm = pre_norm
 
     def enter(self, x: Tensor) -> Tensor:
         """What the sublayer reads."""
-        return self.norm(x) if self.pre_norm else x
+        return self._normed(x) if self.pre_norm else x
 
     def leave(self, x: Tensor, sublayer_output: Tensor) -> Tensor:
         """What the next sublayer gets."""
         x = x + self.dropout(sublayer_output)
-        return x if self.pre_norm else self.norm(x)
+        return x if self.pre_norm else self._normed(x)
+
+    def _normed(self, x: Tensor) -> Tensor:
+        normed: Tensor = self.norm(x)
+        return normed
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:

@@ -27,6 +27,8 @@ class JumpsLayer(nn.Module):
         self.self_attention = shape.self_attention()
         self.self_residual = shape.residual()
         self.source_residual = shape.residual()
+        if shape.pre_norm:  # the decoder's state is not read here, so it needs no norm
+            self.source_residual.norm = nn.Identity()
         self.feed_forward = shape.feed_forward_layer()
         self.feed_forward_residual = shape.residual()
 

@@ -43,11 +43,11 @@ def check_training(config: TrainConfig, corpus: PreparedCorpus) -> None:
     _check_freezing(config)
 
 
-def check_resuming(config: TrainConfig, corpus: PreparedCorpus) -> None:
+def check_resuming(config: TrainConfig, corpus: PreparedCorpus, *, is_resumed: bool) -> None:
     """Refuse to go on with a run under other settings or on another corpus; a new run writes down what it uses."""
     path = config.training.folder / "run.json"
     present = {"settings": _with_whole_paths(config), "corpus": corpus.fingerprint}
-    if not path.exists():
+    if not is_resumed:
         write_json(path, present)
         return
     started = read_json(path)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from types import TracebackType
+from typing import Literal, Self
 
 from torch.utils.tensorboard.writer import SummaryWriter
 
@@ -29,7 +30,12 @@ class Log:
         for name, value in figures.items():
             self._tensorboard.add_scalar(f"{kind}/{name}", value, step)
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._file.close()
         self._tensorboard.close()
 

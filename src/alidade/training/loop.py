@@ -7,6 +7,7 @@ resumed: batches, learning rates and random numbers are functions of the seed an
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from pathlib import Path
@@ -49,17 +50,20 @@ def train(config: TrainConfig, console: Console | None = None) -> Path:
     fabric = _launch(config.training)
     if config.training.threads:
         torch.set_num_threads(config.training.threads)
+    checkpoints = Checkpoints(config.training.folder / "checkpoints")
     if fabric.global_rank == 0:
-        check_resuming(config, corpus)
+        check_resuming(config, corpus, is_resumed=checkpoints.last() is not None)
     fabric.barrier()
-    trainer = Trainer(config, corpus, fabric, console or Console(stderr=True))
+    trainer = Trainer(config, corpus, checkpoints, fabric, console or Console(stderr=True))
     return trainer.run()
 
 
 class Trainer:
     """One run: what is trained, with what, and how far it is."""
 
-    def __init__(self, config: TrainConfig, corpus: PreparedCorpus, fabric: Fabric, console: Console) -> None:
+    def __init__(
+        self, config: TrainConfig, corpus: PreparedCorpus, checkpoints: Checkpoints, fabric: Fabric, console: Console
+    ) -> None:
         self.settings = config.training
         self.corpus = corpus
         self.fabric = fabric
@@ -79,7 +83,7 @@ class Trainer:
             max_length=self.settings.max_length,
             seed=self.settings.seed,
         )
-        self.checkpoints = Checkpoints(self.settings.folder / "checkpoints")
+        self.checkpoints = checkpoints
         self.results = Results(config, corpus)
         self.history = self._resume()
         self.console = console
@@ -100,14 +104,14 @@ class Trainer:
                     soft_wrap=True,
                 )
             return self.results.model
+        step = self.history.step
         with (
-            Display(self.settings.steps, self.history.step, self.console, is_shown=self.is_first_process) as display,
+            Display(self.settings.steps, step, self.console, is_shown=self.is_first_process) as self.display,
+            Log(self.settings.folder, step) if self.is_first_process else contextlib.nullcontext() as self.log,
             StopSignals(is_used=self.fabric.world_size == 1) as signals,
         ):
-            self.display = display
-            self.log = Log(self.settings.folder, self.history.step) if self.is_first_process else None
-            if self.history.step:
-                display.say(f"going on from {self.checkpoints.last()}")
+            if step:
+                self.display.say(f"going on from {self.checkpoints.last()}")
             if not self.history.is_over(self.settings):
                 self._train(signals)
             self._finish()
@@ -191,7 +195,7 @@ class Trainer:
         where = "there is no checkpoint yet" if last is None else f"the last good checkpoint is {last}"
         raise AlidadeError(
             f"the loss of update {step} is {loss} and the norm of its gradient {gradient_norm}: training cannot go on; "
-            f"{where}. Lower training.learning_rate, raise training.warmup or set training.clip_norm, and begin again "
+            f"{where}. Lower training.learning_rate, raise training.warmup or use training.clip_norm, and begin again "
             "in another training.folder"
         )
 
@@ -244,8 +248,6 @@ class Trainer:
             self.results.save(self.results.model, self.system)
             figures = _figures(scores)
             self.results.finish(self.history, {"weights_of_updates": [snapshot.step for snapshot in latest], **figures})
-        if self.log is not None:
-            self.log.close()
         self.fabric.barrier()
         names = ", ".join(str(snapshot.step) for snapshot in latest)
         self.display.say(f"{self.results.model}: the finished model, from the weights of update {names}")

@@ -1,0 +1,73 @@
+"""Settings for runs that take a second, and what they leave behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file
+from torch import Tensor
+
+from alidade.config import TrainConfig
+
+TRANSFORMER = {
+    "kind": "transformer",
+    "width": 16,
+    "feed_forward": 32,
+    "heads": 2,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+}
+ALIGNED = TRANSFORMER | {"kind": "transformer-aligned"}
+JUMPS = TRANSFORMER | {"kind": "transformer-jumps", "max_jump": 10}
+RNN = {"kind": "rnn", "embedding": 12, "width": 16, "attention": 8, "decoder_layers": 2}
+RNN_BIASED = RNN | {"kind": "rnn-biased"}
+RNN_JUMPS = {"kind": "rnn-jumps", "embedding": 12, "width": 16, "decoder_layers": 2, "max_jump": 10}
+TRAINING = {
+    "steps": 12,
+    "batch_tokens": 200,
+    "warmup": 10,
+    "learning_rate": 0.01,
+    "validate_every": 4,
+    "save_every": 3,
+    "threads": 1,
+}
+
+
+def run_config(
+    folder: Path,
+    corpus: Path,
+    *,
+    lexical: dict[str, Any] | None = None,
+    alignment: dict[str, Any] | None = None,
+    **training: Any,
+) -> TrainConfig:
+    """A baseline by default."""
+    if lexical is None and alignment is None:
+        lexical = TRANSFORMER
+    values = {
+        "lexical": lexical,
+        "alignment": alignment,
+        "training": TRAINING | {"corpus": corpus, "folder": folder} | training,
+    }
+    return TrainConfig.model_validate(values)
+
+
+def write_config(path: Path, config: TrainConfig) -> Path:
+    """The same settings as a TOML file."""
+    lines: list[str] = []
+    for section, values in config.model_dump(mode="json", exclude_none=True).items():
+        lines += [f"[{section}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items())]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def final_weights(folder: Path) -> dict[str, Tensor]:
+    return load_file(folder / "model" / "weights.safetensors")
+
+
+def logged(folder: Path, kind: str) -> list[dict[str, float]]:
+    """The lines of train.jsonl of one kind."""
+    lines = map(json.loads, (folder / "train.jsonl").read_text().splitlines())
+    return [line for line in lines if line["kind"] == kind]
