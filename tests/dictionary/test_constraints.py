@@ -125,7 +125,9 @@ def test_required_matches_keep_the_sentence_from_ending() -> None:
     one, two = match(range(2, 3), (10, 11)), match(range(4, 5), (12, 13, 14), (15, 16))
     rules = constraints(one, two, must_use_all=True)
     assert rules.unused(State()) == (0, 1)
-    assert rules.pieces_needed(State()) == 4
+    assert rules.pieces_needed(State()) == 5
+    state = write(rules, State(), (4, 15))
+    assert rules.pieces_needed(state) == 3
     state = write(rules, State(), (4, 12))
     assert rules.unused(state) == (0,)
     assert rules.pieces_needed(state) == 4

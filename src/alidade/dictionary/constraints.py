@@ -127,11 +127,11 @@ class Constraints:
         return not self.must_use_all or not self.unused(state)
 
     def pieces_needed(self, state: State) -> int:
-        """How many pieces a hypothesis has still to write for its matches, at least."""
-        needed = [min(map(len, self._sequences[match])) for match in self.unused(state)]
+        """How many pieces a hypothesis may still have to write for its matches, whichever forms it takes."""
+        needed = [max(map(len, self._sequences[match])) for match in self.unused(state)]
         if state.under_way is not None:
             forms = [form for form in self._sequences[state.under_way] if _starts_with(form, state.written)]
-            needed.append(min(map(len, forms)) - len(state.written))
+            needed.append(max(map(len, forms)) - len(state.written))
         return sum(needed)
 
     def rule(self, state: State, position: int | None) -> Rule:

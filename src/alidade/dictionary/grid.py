@@ -35,6 +35,8 @@ class ConstrainedSentence:
     """J+1, the position of `</s>`."""
     max_length: int
     """Steps that its translation may take, `</s>` among them."""
+    num_given: int = 0
+    """The first words of its translation that are given: they are watched, not restricted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class View:
     """(S,) where the form that is under way goes on, if one is and may not end yet."""
     may_end: bool
     num_needed: int
-    """Pieces that the matches still need, at least."""
+    """Pieces that the matches may still need."""
 
 
 class StateGrid:
@@ -92,6 +94,10 @@ class StateGrid:
         limits = np.array([sentence.max_length for _, sentence in self.owners]).repeat(self.beam_size)
         needed = np.array([view.num_needed for view in self.views])
         return (needed > 0) & (self.step + needed + 1 >= limits)
+
+    def is_given(self) -> BoolArray:
+        """(n,) whether the next word is given."""
+        return np.array([self.step < sentence.num_given for _, sentence in self.owners]).repeat(self.beam_size)
 
     def rule_to_begin_any(self, slot: int) -> int:
         """The number of the rule that one of the unused matches must begin."""

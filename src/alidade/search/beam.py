@@ -237,8 +237,9 @@ class _BatchSearch:
         if self._alignment is not None:
             self._alignment.commit(beam.parents)
         if self._constraints is not None:
-            words = beam.words.masked_fill(beam.scores == -math.inf, PAD)
-            self._constraints.commit(beam.parents, beam.positions, words)
+            # What has nothing left to write is dead; its word may even lie past the vocabulary.
+            self._words = beam.words.masked_fill(beam.scores == -math.inf, PAD)
+            self._constraints.commit(beam.parents, beam.positions, self._words)
         self._step += 1
         if len(self._scores) - len(self._endings.live) >= max(1.0, ENDED_SHARE * len(self._scores)):
             self._keep(list(self._endings.live))

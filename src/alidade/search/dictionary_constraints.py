@@ -24,7 +24,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from alidade.dictionary.constraints import Rule, Use, WordBorders
+from alidade.dictionary.constraints import Use, WordBorders
 from alidade.dictionary.grid import ConstrainedSentence, StateGrid
 from alidade.search.constraints import EvaluatedRows
 from alidade.text.vocabulary import EOS
@@ -71,6 +71,7 @@ class DictionaryConstraints:
         restricted = logp.masked_fill(~is_allowed, -math.inf)
         is_too_far = restricted.amax(dim=1, keepdim=True) == -math.inf
         restricted.masked_fill_(is_too_far & is_allowed, FAR_JUMP_LOGP)
+        restricted = torch.where(self._is_given[:, None], logp, restricted)
         position_logp[*cells, : self._grid.num_positions] = restricted
 
     def _allowed_positions(self, logp: Tensor) -> Tensor:
@@ -87,7 +88,7 @@ class DictionaryConstraints:
         """best: (n,) the most probable positions. The end is out of reach while a match is unused."""
         is_unused = torch.from_numpy(self._grid.unused_table())
         has_unused = is_unused.any(dim=1)
-        wants_end = (best == self._end_positions) | torch.from_numpy(self._grid.must_hurry())
+        wants_end = (best == self._end_positions) | self._must_hurry
         is_allowed[has_unused, self._end_positions[has_unused]] = False
         points_at_unused = is_unused.gather(1, best[:, None])  # (n, 1)
         is_same_match = self._rule_table == self._rule_table.gather(1, best[:, None])
@@ -107,12 +108,11 @@ class DictionaryConstraints:
             numbers = numbers.masked_fill(rows.positions[index] == self._end_positions[slots], 0)
         elif self._is_required:
             numbers = self._keep_from_ending(numbers, slots, index, word_logp)
-        numbers = self._spare_unfinished_words(numbers, index, word_logp)
+        numbers = self._spare_unfinished_words(numbers, slots, index, word_logp)
         is_ruled = numbers > 0
-        rules = [self._grid.rules[number] for number in numbers[is_ruled].tolist()]
-        ruled_rows = index[is_ruled]
-        self._note_begun(rows, ruled_rows, rules)
-        self._apply(rules, ruled_rows.tolist(), word_logp)
+        self._note_begun(rows, index[is_ruled], numbers[is_ruled])
+        is_ruled &= ~self._is_given[slots]
+        self._apply(numbers[is_ruled].tolist(), index[is_ruled].tolist(), word_logp)
 
     def _pointed_positions(self, rows: EvaluatedRows, index: Tensor) -> Tensor:
         """(r,) the source positions that rows translate: j(i) by attention, or b_i."""
@@ -124,32 +124,33 @@ class DictionaryConstraints:
         """Baselines in `require`: a row that would end must begin something unused instead."""
         views = [self._grid.views[slot] for slot in slots.tolist()]
         may_end = torch.tensor([view.may_end for view in views])
-        wants_end = (word_logp[index, EOS] > math.log(LIKELY)) | torch.from_numpy(self._grid.must_hurry())[slots]
+        wants_end = (word_logp[index, EOS] > math.log(LIKELY)) | self._must_hurry[slots]
         for row in (wants_end & ~may_end).nonzero().view(-1).tolist():
             if views[row].state.under_way is None:
                 numbers[row] = self._grid.rule_to_begin_any(int(slots[row]))
-        word_logp[index[~may_end], EOS] = -math.inf
+        word_logp[index[~may_end & ~self._is_given[slots]], EOS] = -math.inf
         return numbers
 
-    def _spare_unfinished_words(self, numbers: Tensor, index: Tensor, word_logp: Tensor) -> Tensor:
-        """Rows that would begin a form but most probably go on with a word are left to do so."""
+    def _spare_unfinished_words(self, numbers: Tensor, slots: Tensor, index: Tensor, word_logp: Tensor) -> Tensor:
+        """Rows that would begin a form but most probably go on with a word are left to do so, if there is time."""
         if self._grid.step == 0:
             return numbers
         can_spare = torch.tensor([bool(rule.begins) and not rule.starts_word for rule in self._grid.rules])
-        rows = can_spare[numbers].nonzero().view(-1)
+        rows = (can_spare[numbers] & ~self._must_hurry[slots]).nonzero().view(-1)
         if not len(rows):
             return numbers
         continuing = self._is_continuing.to(word_logp.dtype)
         probability = word_logp[index[rows], : len(continuing)].exp() @ continuing
         return numbers.index_fill(0, rows[probability > LIKELY], 0)
 
-    def _note_begun(self, rows: EvaluatedRows, ruled_rows: Tensor, rules: list[Rule]) -> None:
+    def _note_begun(self, rows: EvaluatedRows, ruled_rows: Tensor, numbers: Tensor) -> None:
         hypotheses, positions = rows.hypotheses[ruled_rows].tolist(), rows.positions[ruled_rows].tolist()
-        for hypothesis, position, rule in zip(hypotheses, positions, rules, strict=True):
-            if rule.begins:
-                self._begun[hypothesis, position] = rule.begins
+        for hypothesis, position, number in zip(hypotheses, positions, numbers.tolist(), strict=True):
+            if begins := self._grid.rules[number].begins:
+                self._begun[hypothesis, position] = begins
 
-    def _apply(self, rules: list[Rule], rows: list[int], word_logp: Tensor) -> None:
+    def _apply(self, numbers: list[int], rows: list[int], word_logp: Tensor) -> None:
+        rules = [self._grid.rules[number] for number in numbers]
         forced = torch.tensor([row for row, rule in zip(rows, rules, strict=True) if not rule.is_free]).long()
         fresh = [row for row, rule in zip(rows, rules, strict=True) if rule.is_free and rule.starts_word]
         allowed = _pairs(rows, [rule.words for rule in rules])
@@ -190,6 +191,8 @@ class DictionaryConstraints:
     def _lay_out_rules(self) -> None:
         if self._grid.views:
             self._rule_table = torch.from_numpy(self._grid.rule_table)  # (n, S)
+            self._is_given = torch.from_numpy(self._grid.is_given())  # (n,)
+            self._must_hurry = torch.from_numpy(self._grid.must_hurry())  # (n,)
 
 
 def _pairs(rows: list[int], words: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
