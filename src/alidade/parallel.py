@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import itertools
 import multiprocessing
 import os
@@ -38,13 +39,12 @@ def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], work
     if workers <= 1 or len(head) < 2:
         yield from map(function, iterator)
         return
-    pool = concurrent.futures.ProcessPoolExecutor(
-        workers, mp_context=multiprocessing.get_context("spawn"), initializer=_ignore_interrupts
-    )
+    pool = concurrent.futures.ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
     try:
         pending: deque[concurrent.futures.Future[Result]] = deque()
         for item in iterator:
-            pending.append(pool.submit(function, item))
+            with _interrupts_held():
+                pending.append(pool.submit(function, item))
             if len(pending) > 2 * workers:
                 yield pending.popleft().result()
         while pending:
@@ -53,6 +53,11 @@ def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], work
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C goes to all processes; the first one ends the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back while processes may start: they inherit that and never see it, and this one then ends them."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

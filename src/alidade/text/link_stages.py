@@ -154,17 +154,16 @@ def _write_units(shared: SharedSubwords, unit: Unit, layout: Layout, split: str,
     """Write the aligner's input: a pair's words or pieces with spaces between them."""
     split_chunk = functools.partial(_units_of_chunk, shared, unit)
     chunks = map_in_order(split_chunk, chunked(read_split(layout, split), CHUNK), workers)
-    num_pairs = 0
+    num_pairs = count_lines(layout.text(split, "source"))
     with (
         write_aside(layout.units(split, "source")) as source_file,
         write_aside(layout.units(split, "target")) as target_file,
     ):
         for source_lines, target_lines in track(
-            chunks, f"splitting {split}", console=console, weigh=lambda chunk: len(chunk[0])
+            chunks, f"splitting {split}", num_pairs, console=console, weigh=lambda chunk: len(chunk[0])
         ):
             source_file.writelines(source_lines)
             target_file.writelines(target_lines)
-            num_pairs += len(source_lines)
     return num_pairs
 
 

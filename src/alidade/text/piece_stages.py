@@ -17,7 +17,7 @@ from alidade.config import PrepareConfig
 from alidade.files import open_text, write_aside
 from alidade.parallel import chunked, map_in_order
 from alidade.progress import track
-from alidade.text.bitext import read_parallel_lines
+from alidade.text.bitext import count_lines, read_parallel_lines
 from alidade.text.corpus import write_side
 from alidade.text.layout import Layout, Side
 from alidade.text.subword_training import count_units, train_subwords
@@ -101,14 +101,16 @@ def _encode_split(
     workers: int,
     console: Console,
 ) -> dict[str, Any]:
-    pairs = read_parallel_lines(layout.text(split, "source"), layout.text(split, "target"))
-    chunks = map_in_order(functools.partial(_encode_chunk, shared), chunked(pairs, CHUNK), workers)
+    total = count_lines(layout.text(split, "source"))
+    chunks = map_in_order(functools.partial(_encode_chunk, shared), chunked(read_split(layout, split), CHUNK), workers)
     num_pairs = num_source = num_target = 0
     with (
         write_side(layout, split, "source", subwords[0].vocabulary_size) as source_writer,
         write_side(layout, split, "target", subwords[1].vocabulary_size) as target_writer,
     ):
-        for source, target in track(chunks, f"encoding {split}", console=console, weigh=lambda c: len(c[0].lengths)):
+        for source, target in track(
+            chunks, f"encoding {split}", total, console=console, weigh=lambda c: len(c[0].lengths)
+        ):
             source_writer.append(*source)
             target_writer.append(*target)
             num_pairs += len(source.lengths)
