@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gzip
 import json
 import lzma
@@ -69,6 +70,18 @@ def write_aside(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
 def aside_name(path: Path) -> Path:
     """Where a file is written until it is complete; the next attempt overwrites what a kill has left there."""
     return path.with_name(f"{path.name}.partial")
+
+
+@contextlib.contextmanager
+def hold_folder(folder: Path) -> Iterator[None]:
+    """Keep other processes from working in a folder; the operating system lets go even after a kill."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AlidadeError(f"{folder}: another process is working in this folder; wait for it or stop it") from None
+        yield
 
 
 def write_json(path: Path, values: Any) -> None:

@@ -94,11 +94,12 @@ def _print_account(preparation: Preparation, console: Console) -> None:
 def _table_of_drops(cleaned: dict[str, Any]) -> Table:
     from rich.table import Table
 
-    reasons = list(dict.fromkeys(reason for bitext in cleaned["bitexts"] for reason in bitext["dropped"]))
-    table = Table(title="What cleaning kept and dropped")
-    for heading in ("bitext", "read", *reasons, "kept", "written"):
-        table.add_column(heading, justify="left" if heading == "bitext" else "right")
-    for bitext in cleaned["bitexts"]:
-        counts = [bitext["read"], *(bitext["dropped"].get(reason, 0) for reason in reasons)]
-        table.add_row(bitext["name"], *(f"{count:,}" for count in [*counts, bitext["kept"], bitext["written"]]))
+    bitexts = cleaned["bitexts"]
+    reasons = list(dict.fromkeys(reason for bitext in bitexts for reason in bitext["dropped"]))
+    table = Table("pairs", title="What cleaning kept and dropped", title_justify="left")
+    for bitext in bitexts:
+        table.add_column(bitext["name"], justify="right", max_width=28)
+    for label in ("read", *reasons, "kept", "written"):
+        counts = [bitext["dropped"].get(label, 0) if label in reasons else bitext[label] for bitext in bitexts]
+        table.add_row(f"dropped: {label}" if label in reasons else label, *(f"{count:,}" for count in counts))
     return table

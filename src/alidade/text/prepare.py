@@ -13,6 +13,7 @@ can be skipped.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from rich.console import Console
 
 from alidade.config import PrepareConfig
 from alidade.errors import AlidadeError
-from alidade.files import file_stamp
+from alidade.files import file_stamp, hold_folder
 from alidade.parallel import available_cores
 from alidade.text.clean_stage import clean_bitexts
 from alidade.text.corpus import PreparedCorpus, SplitManifest, write_manifest
@@ -49,11 +50,12 @@ class Preparation:
     def run(self) -> PreparedCorpus:
         """Do the stages whose inputs have changed, and open the corpus."""
         self._check_aligner()
-        clean = self._clean()
-        subwords = self._learn_subwords(clean)
-        encode = self._encode(subwords)
-        align = self._align(clean, encode)
-        self._store(clean, encode, align)
+        with hold_folder(self.layout.stages):
+            clean = self._clean()
+            subwords = self._learn_subwords(clean)
+            encode = self._encode(subwords)
+            align = self._align(clean, encode)
+            self._store(clean, encode, align)
         return PreparedCorpus.open(self.config.corpus)
 
     def _clean(self) -> StageResult:
@@ -155,6 +157,6 @@ class Preparation:
             Subwords.load(self.layout.subwords("target"), config.target_language),
         )
 
-    def _run(self, name: str, inputs: object, outputs: list[Path], work: Any) -> StageResult:
+    def _run(self, name: str, inputs: object, outputs: list[Path], work: Callable[[], dict[str, Any]]) -> StageResult:
         self.results[name] = self._runner.run(name, inputs, outputs, work)
         return self.results[name]
