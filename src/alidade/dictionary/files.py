@@ -14,9 +14,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import cast
 
-from alidade.dictionary.entries import CASE_RULES, CaseRule, Dictionary, Entry, make_entry
+from alidade.dictionary.entries import CASE_RULES, Dictionary, Entry, make_entry
 from alidade.dictionary.tbx import read_tbx
 from alidade.errors import AlidadeError, suggest_name
 from alidade.files import open_text, write_aside
@@ -106,7 +105,7 @@ Rows = Iterator[tuple[int, list[str]]]
 
 def _read_table(path: Path, rows_of: Callable[[Iterator[str]], Rows]) -> Iterator[Entry]:
     with open_text(path) as lines:
-        columns = COLUMNS
+        columns: tuple[str, ...] = COLUMNS
         name = str(path)
         try:
             for index, (number, fields) in enumerate(rows_of(lines)):
@@ -162,7 +161,7 @@ def _entry_of_row(fields: list[str], columns: tuple[str, ...], origin: str) -> E
     return make_entry(
         row["source"],
         _split_forms(row["target"]),
-        cast("CaseRule", case),
+        case,
         _optional_number(row["occurrence"], "occurrence", origin),
         _optional_number(row["sentence"], "sentence", origin),
         origin,

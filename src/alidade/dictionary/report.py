@@ -85,10 +85,9 @@ class DictionarySummary:
                 "entries match whole words in the same case (see `alidade dictionary check`)"
             )
         num_unused = self._unused.total()
-        lines = [
-            f"dictionary: {self._num_matched} matches in {self._num_sentences} sentences, "
-            f"{self._num_matched - num_unused} used, {num_unused} not used"
-        ]
+        num_used = self._num_matched - num_unused
+        counts = f"{num_used} used, {num_unused} not used"
+        lines = [f"dictionary: {self._num_matched} matches in {self._num_sentences} sentences, {counts}"]
         for entry, count in self._unused.most_common(MOST_UNUSED):
             lines.append(f"  not used: {entry}" + (f" ({count} times)" if count > 1 else ""))
         if len(self._unused) > MOST_UNUSED:
