@@ -47,7 +47,7 @@ def _align_units(
 ) -> list[Alignment]:
     with tempfile.TemporaryDirectory(prefix="alidade-") as name:
         folder = Path(name)
-        files = [folder / side for side in ("source", "target")]
+        files = folder / "source", folder / "target"
         for path, encodings in zip(files, (sources, targets), strict=True):
             with write_aside(path) as file:
                 file.writelines([f"{' '.join(_units(encoding, aligner.unit))}\n" for encoding in encodings])
