@@ -1,7 +1,8 @@
 """Does eflomal align better on words or on pieces, in lower case or as written, and which symmetrisation is best?
 
 Aligns a training bitext with a gold set appended to it, once for each kind of unit, maps the links of units back to
-the gold set's words, and prints the alignment error rate of each symmetrisation as rows of a table.
+the gold set's words, and prints the alignment error rate of each symmetrisation as rows of a table. The links stay as
+`RUNS/deen-words/forward.links` and the like, for `alidade evaluate alignments`.
 
     python experiments/alignment/aligner_units.py DATA RUNS --gold deen --unit words
 
@@ -148,6 +149,7 @@ def main() -> None:
     for method in get_args(Symmetrisation):
         links = [symmetrise(*pair, method) for pair in zip(forward, reverse, strict=True)]
         print(f"| {folder.name} | {method} | {alignment_error_rate(links, golds)} |", flush=True)
+        (folder / f"{method}.links").write_text("".join(f"{alignment}\n" for alignment in links), encoding="utf-8")
 
 
 def make_units(unit: str, sides: list[Side], vocabulary_size: int) -> tuple[str, Words | Pieces]:

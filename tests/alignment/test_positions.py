@@ -76,3 +76,9 @@ def test_links_of_pieces_are_taken_as_they_are() -> None:
     source, target = encoding("Haus|boot"), encoding("house|bo|at")
     assert positions_of_pieces(Alignment.parse("0-0 1-2"), source, target, "pieces") == [1, 2, 2]
     assert positions_of_pieces(Alignment.parse(""), source, target, "pieces") == [1, 2, 2]
+
+
+def test_a_piece_that_holds_two_words_has_one_position() -> None:
+    source, target = encoding("a", "b", "c"), encoding("x", "y", "z")
+    joined = Encoding(target.text, target.words, ("xy", "z"), (0, 1), (0, 2))
+    assert positions_of_pieces(Alignment.parse("0-0 1-1 2-2"), source, joined, "words") == [1, 3]

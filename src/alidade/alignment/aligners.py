@@ -106,7 +106,8 @@ def _write_priors(eflomal: ModuleType, source: Path, target: Path, forward: Path
     """Count links, jumps and fertilities of an aligned bitext: the pseudo-counts that later alignments start from."""
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(_open_plain(path)) for path in (source, target, forward, reverse)]
-        counts = eflomal.calculate_priors(*files)
+        # eflomal counts units as written, and compares them in lower case when it reads the counts.
+        counts = eflomal.calculate_priors(*[map(str.lower, file) for file in files])
     with priors.open("w", encoding="utf-8") as priors_file:
         eflomal.write_priors(priors_file, *counts)
 
