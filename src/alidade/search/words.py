@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from alidade.models.packing import fast_linear
 from alidade.text.vocabulary import UNK
 
 BLOCK = 64
@@ -32,9 +33,9 @@ class WordScorer:
     def __init__(self, output: Any) -> None:
         num_padding = -len(output.weight) % BLOCK
         self._vocabulary_size = len(output.weight)
-        self._weight = F.pad(output.weight.detach(), (0, 0, 0, num_padding))
-        self._bias = F.pad(output.bias.detach(), (0, num_padding), value=-math.inf)
-        self._max_rows = max(1, MAX_LOGITS // len(self._weight))
+        weight = F.pad(output.weight.detach(), (0, 0, 0, num_padding))
+        self._logits = fast_linear(weight, F.pad(output.bias.detach(), (0, num_padding), value=-math.inf))
+        self._max_rows = max(1, MAX_LOGITS // len(weight))
 
     def lots(self, num_rows: int) -> Iterator[slice]:
         """The rows in lots whose logits fit into memory."""
@@ -43,7 +44,7 @@ class WordScorer:
 
     def word_logp(self, features: Tensor) -> Tensor:
         """(R, D) -> (R, V) log p_lex of all words; the columns past the vocabulary are -inf."""
-        return torch.log_softmax(F.linear(features, self._weight, self._bias), dim=1)
+        return torch.log_softmax(self._logits(features), dim=1)
 
 
 def best_words(word_logp: Tensor, num_best: int) -> tuple[Tensor, Tensor]:
