@@ -92,11 +92,11 @@ def _print_account(preparation: Preparation, console: Console) -> None:
 
 
 def _table_of_drops(cleaned: dict[str, Any]) -> Table:
-    from rich.table import Table
+    from rich.table import Column, Table
 
     bitexts = cleaned["bitexts"]
     reasons = list(dict.fromkeys(reason for bitext in bitexts for reason in bitext["dropped"]))
-    table = Table("pairs", title="What cleaning kept and dropped", title_justify="left")
+    table = Table(Column("pairs", no_wrap=True), title="What cleaning kept and dropped", title_justify="left")
     for bitext in bitexts:
         table.add_column(bitext["name"], justify="right", max_width=28)
     for label in ("read", *reasons, "kept", "written"):

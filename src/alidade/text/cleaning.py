@@ -77,7 +77,7 @@ class Cleaner:
         if settings.drop_identical and pair.source == pair.target:
             return Reason.IDENTICAL
         for text, script in zip(pair, self._scripts, strict=True):
-            if script is not None and _share_of_script(text, script) < settings.min_script_share:
+            if script is not None and script.share(text) < settings.min_script_share:
                 return Reason.SCRIPT
         return None
 
@@ -111,8 +111,9 @@ class SeenPairs:
 
 def normalise_text(text: str) -> str:
     """Unicode NFC, no control or invisible characters, single spaces between words and none around them."""
-    if not (text.isascii() and text.isprintable()):
+    if not text.isascii():
         text = unicodedata.normalize("NFC", text)
+    if not text.isprintable():
         text = _INVISIBLE.sub("", text)
     return " ".join(text.split())
 
@@ -139,16 +140,24 @@ def _is_unspaced(language: str) -> bool:
     return language[:2] in {"zh", "ja", "th", "km", "lo", "my"}
 
 
-def _share_of_script(text: str, script: regex.Pattern[str]) -> float:
-    num_letters = len(_LETTER.findall(text))
-    return len(script.findall(text)) / num_letters if num_letters else 1.0
+class _Script:
+    """The letters that a language is written in."""
+
+    def __init__(self, letters: str) -> None:
+        self._letter = regex.compile(rf"[\p{{L}}&&{letters}]", regex.V1)
+        self._foreign_letter = regex.compile(rf"[\p{{L}}--{letters}]", regex.V1)
+
+    def share(self, text: str) -> float:
+        """The share of a text's letters that belong to the script; 1 if it has no letters."""
+        num_foreign = len(self._foreign_letter.findall(text))
+        return 1.0 if num_foreign == 0 else 1.0 - num_foreign / (num_foreign + len(self._letter.findall(text)))
 
 
-def _script_of(language: str) -> regex.Pattern[str] | None:
-    """A pattern of the letters that a language is written in, if it is one that is known."""
+def _script_of(language: str) -> _Script | None:
+    """A language's script, if it is one that is known."""
     for script, languages in _SCRIPTS.items():
         if language[:2] in languages.split() and len(language.replace("_", "-").split("-")[0]) == 2:
-            return regex.compile(script)
+            return _Script(script)
     return None
 
 
@@ -165,7 +174,6 @@ _SCRIPTS = {
     r"\p{Devanagari}": "hi mr ne",
     r"\p{Thai}": "th",
 }
-_LETTER = regex.compile(r"\p{L}")
 # Control characters that are no white space, soft hyphens, zero-width spaces, marks of direction and byte order.
 # The zero-width joiners stay: emoji and some scripts are written with them.
 _INVISIBLE = regex.compile(

@@ -25,7 +25,7 @@ from alidade.text.corpus import write_array
 from alidade.text.layout import SIDES, Layout
 from alidade.text.piece_stages import CHUNK, SharedSubwords, read_split
 from alidade.text.subwords import Encoding, Subwords
-from alidade.text.words import split_words
+from alidade.text.words import split_chunk
 
 
 class LinkedPair(NamedTuple):
@@ -178,5 +178,6 @@ def _units_of_chunk(shared: SharedSubwords, unit: Unit, pairs: list[tuple[str, s
 
 def _unit_line(subwords: Subwords, unit: Unit, text: str) -> str:
     if unit == "words":
-        return " ".join([word.text for word in split_words(text, subwords.language)]) + "\n"
+        chunks = [split_chunk(chunk, subwords.language) for chunk in text.split()]
+        return " ".join([word.text for words in chunks for word in words]) + "\n"
     return " ".join(subwords.encode(text).pieces) + "\n"

@@ -21,7 +21,7 @@ from alidade.text.bitext import count_lines, read_parallel_lines
 from alidade.text.corpus import write_side
 from alidade.text.layout import Layout, Side
 from alidade.text.subword_training import count_units, train_subwords
-from alidade.text.subwords import Encoding, Subwords
+from alidade.text.subwords import Subwords
 
 CHUNK = 2000
 """Pairs that travel together to a process and back."""
@@ -31,7 +31,7 @@ class SidePieces(NamedTuple):
     """The pieces of some sentences of one side, one after the other."""
 
     ids: npt.NDArray[np.int32]
-    words: npt.NDArray[np.uint16]
+    words: npt.NDArray[np.int32]
     lengths: npt.NDArray[np.int64]
 
 
@@ -123,15 +123,15 @@ def _encode_split(
 def _encode_chunk(shared: SharedSubwords, pairs: list[tuple[str, str]]) -> tuple[SidePieces, SidePieces]:
     source, target = shared.load()
     return (
-        _side_pieces([source.encode(text) for text, _ in pairs]),
-        _side_pieces([target.encode(text) for _, text in pairs]),
+        _side_pieces([source.encode_ids(text) for text, _ in pairs]),
+        _side_pieces([target.encode_ids(text) for _, text in pairs]),
     )
 
 
-def _side_pieces(encodings: list[Encoding]) -> SidePieces:
-    ids = itertools.chain.from_iterable([encoding.ids for encoding in encodings])
-    words = itertools.chain.from_iterable([encoding.word_of_piece for encoding in encodings])
-    lengths = np.array([len(encoding) for encoding in encodings], dtype=np.int64)
+def _side_pieces(encoded: list[tuple[list[int], list[int]]]) -> SidePieces:
+    ids = itertools.chain.from_iterable([ids for ids, _ in encoded])
+    words = itertools.chain.from_iterable([words for _, words in encoded])
+    lengths = np.array([len(ids) for ids, _ in encoded], dtype=np.int64)
     count = int(lengths.sum())
     return SidePieces(np.fromiter(ids, np.int32, count), np.fromiter(words, np.int32, count), lengths)
 

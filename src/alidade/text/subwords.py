@@ -13,6 +13,7 @@ import codecs
 import functools
 import hashlib
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,6 +121,18 @@ class Subwords:
             ids += encoded.ids
             word_of_piece += [first_word + word for word in encoded.word_of_piece]
         return self._encoding(text, words, ids, word_of_piece)
+
+    def encode_ids(self, text: str) -> tuple[list[int], list[int]]:
+        """Only the ids and words of the pieces of `encode`, for whole corpora: several times as fast."""
+        ids: list[int] = []
+        word_of_piece: list[int] = []
+        num_words = 0
+        for chunk in text.split():
+            encoded = self._encode_any_chunk(chunk, True)
+            ids += encoded.ids
+            word_of_piece += [num_words + word for word in encoded.word_of_piece]
+            num_words += len(encoded.words)
+        return ids, word_of_piece
 
     def encode_words(self, texts: Sequence[str], *, after_space: bool = True) -> Encoding:
         """Encode words that are split already, with a space before each, in the way that `encode` does."""
@@ -260,6 +273,6 @@ def _read_bytes(values: Sequence[int]) -> tuple[str, list[int]]:
 
 _REMEMBERED_LENGTH = 24
 """Longer chunks and units hardly ever repeat."""
-_CHUNK = regex.compile(r"\S+")
+_CHUNK = re.compile(r"\S+")
 _VISIBLE = regex.compile(r"[^ ]")
 _CONTROL = regex.compile(r"[\p{Cc}\u2028\u2029]")

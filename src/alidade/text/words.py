@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 import threading
 import warnings
 from collections.abc import Callable
@@ -113,7 +114,7 @@ def _load_jieba_once() -> Callable[[str], list[str]]:
 
 _REMEMBERED_LENGTH = 24
 
-_CHUNK = regex.compile(r"\S+")
+_CHUNK = re.compile(r"\S+")
 _HAN = regex.compile(r"\p{Han}")
 
 _UNIT = regex.compile(
