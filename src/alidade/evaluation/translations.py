@@ -29,13 +29,12 @@ class Score:
     name: str
     value: float
     """In per cent; for TER less is better."""
-    details: str
-    """BLEU's n-gram precisions and brevity penalty; empty for the others."""
+    printed: str
+    """As sacrebleu prints it: BLEU with n-gram precisions and brevity penalty."""
     signature: str
 
     def __str__(self) -> str:
-        details = f" {self.details}" if self.details else ""
-        return f"{self.name} = {self.value:.1f}{details} | {self.signature}"
+        return f"{self.printed} | {self.signature}"
 
 
 def score_translations(
@@ -96,4 +95,4 @@ def require_parallel(hypotheses: Sequence[str], others: Sequence[Sequence[str]],
 
 def _score(metric: Metric, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
     score = metric.corpus_score(list(hypotheses), [list(reference) for reference in references])
-    return Score(score.name, score.score, score._verbose, str(metric.get_signature()))
+    return Score(score.name, score.score, score.format(width=1), str(metric.get_signature()))
