@@ -30,6 +30,7 @@ from alidade.text.subwords import Subwords
 from alidade.text.words import split_words
 
 Links = list[Alignment]
+SIDES = ("source", "target")
 
 
 @dataclass(frozen=True)
@@ -102,18 +103,38 @@ class Pieces:
         return list(encoding.pieces), [encoding.words[word].start for word in encoding.word_of_piece]
 
 
-def write_units(side: Side, units: Words | Pieces, path: Path) -> list[list[int]]:
-    """Write the training and then the gold pairs' units; return which gold word each gold unit belongs to."""
+def write_units(side: Side, units: Words | Pieces, path: Path, parts: str) -> list[list[int]]:
+    """Write the units of "training" or "gold" pairs, or of both; return each gold unit's gold word."""
     gold_words: list[list[int]] = []
     with write_aside(path) as file:
-        for line in side.training_lines():
+        for line in side.training_lines() if "training" in parts else ():
             print(*units.split(line, side.language)[0], file=file)
-        for line in side.gold_lines():
+        for line in side.gold_lines() if "gold" in parts else ():
             text = " ".join(line.split())
             units_of_line, starts = units.split(text, side.language)
             print(*units_of_line, file=file)
             gold_words.append([text.count(" ", 0, start) for start in starts])
     return gold_words
+
+
+def align_together(folder: Path, sides: list[Side], units: Words | Pieces) -> list[list[list[int]]]:
+    """Align the training pairs with the gold pairs after them; returns the gold words of the gold units."""
+    words = [write_units(side, units, folder / name, "training gold") for side, name in zip(sides, SIDES, strict=True)]
+    if not (folder / "reverse").exists():
+        EflomalAligner().align_files(*(folder / name for name in (*SIDES, "forward", "reverse")))
+    return words
+
+
+def align_apart(folder: Path, sides: list[Side], units: Words | Pieces) -> list[list[list[int]]]:
+    """Align the training pairs, then the gold pairs with the priors, as `alidade prepare` aligns a dev set."""
+    for side, name in zip(sides, SIDES, strict=True):
+        write_units(side, units, folder / f"training.{name}", "training")
+    if not (folder / "priors").exists():
+        files = (*(f"training.{name}" for name in (*SIDES, "forward", "reverse")), "priors")
+        EflomalAligner().align_files(*(folder / name for name in files))
+    words = [write_units(side, units, folder / name, "gold") for side, name in zip(sides, SIDES, strict=True)]
+    EflomalAligner().align_with_priors(*(folder / name for name in (*SIDES, "forward", "reverse", "priors")))
+    return words
 
 
 def read_gold_part(path: Path, num_gold: int, source_words: list[list[int]], target_words: list[list[int]]) -> Links:
@@ -132,16 +153,14 @@ def main() -> None:
     parser.add_argument("--gold", choices=GOLD_SETS, required=True)
     parser.add_argument("--unit", choices=["words", "cased-words", "pieces"], required=True)
     parser.add_argument("--vocabulary-size", type=int, default=8000, help="of the pieces")
+    parser.add_argument("--priors", action="store_true", help="align the gold pairs later, with the priors")
     arguments = parser.parse_args()
     gold_set = GOLD_SETS[arguments.gold]
     sides = [Side(arguments.data, gold_set, arguments.gold, name) for name in (gold_set.source, gold_set.target)]
     name, units = make_units(arguments.unit, sides, arguments.vocabulary_size)
-    folder = arguments.runs / f"{arguments.gold}-{name}"
+    folder = arguments.runs / f"{arguments.gold}-{name}{'-priors' if arguments.priors else ''}"
     folder.mkdir(parents=True, exist_ok=True)
-    source_words = write_units(sides[0], units, folder / "source")
-    target_words = write_units(sides[1], units, folder / "target")
-    if not (folder / "reverse").exists():
-        EflomalAligner().align_files(*(folder / name for name in ("source", "target", "forward", "reverse")))
+    source_words, target_words = (align_apart if arguments.priors else align_together)(folder, sides, units)
     golds = list(read_gold_alignments(arguments.data / "gold-alignments" / f"{arguments.gold}.gold", one_based=True))
     forward, reverse = (
         read_gold_part(folder / name, len(golds), source_words, target_words) for name in ("forward", "reverse")
