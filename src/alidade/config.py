@@ -313,12 +313,14 @@ class SearchSettings(Settings):
     """How to search (paper, section 4). Tuned values are saved in the model folder as search.json."""
 
     beam_size: Positive = 5
-    lexical_weight: float = Field(default=1.0, ge=0.0)
+    lexical_weight: float = Field(default=1.0, gt=0.0)
     alignment_weight: float = Field(default=1.0, ge=0.0)
     length_normalisation: float = Field(default=1.0, ge=0.0)
     """A finished hypothesis's score is divided by its length to this power."""
     max_length_factor: float = Field(default=2.0, gt=0.0)
     """A translation has at most this many times its source's pieces, plus ten."""
+    max_source_length: Positive = 200
+    """Texts of more pieces are cut into parts, at sentence ends if possible."""
     pruning: Literal["none", "threshold", "pairs", "histogram", "exact"] = "exact"
     threshold: float = Field(default=0.15, ge=0.0, lt=1.0)
     """For `threshold` and `pairs`: positions of a lower probability are not evaluated."""
@@ -365,7 +367,7 @@ def load_config(kind: type[Config], path: Path, overrides: list[str] | None = No
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise AlidadeError(f"{path}: not valid TOML: {error}") from None
     for override in overrides or []:
-        _override(values, override)
+        override_value(values, override)
     return parse_settings(kind, values, source=str(path), folder=path.parent)
 
 
@@ -377,7 +379,7 @@ def parse_settings(kind: type[Config], values: dict[str, Any], *, source: str, f
         raise AlidadeError(f"{source}: {_first_complaint(kind, error)}") from None
 
 
-def _override(values: dict[str, Any], override: str) -> None:
+def override_value(values: dict[str, Any], override: str) -> None:
     """Set one value, `training.steps=100`; what is not valid TOML is taken as a string."""
     key, equals, text = override.partition("=")
     if not equals or not key.strip():

@@ -21,7 +21,7 @@ def open_text(path: Path) -> Iterator[Iterator[str]]:
     A byte that is not UTF-8 is an error that names file and line. Only \\n and \\r\\n end a line.
     """
     with open_bytes(path) as file:
-        yield _decode_lines(path, file)
+        yield decode_lines(path, file)
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -117,7 +117,8 @@ def _opener(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
-def _decode_lines(path: Path, file: BinaryIO) -> Iterator[str]:
+def decode_lines(path: Path | str, file: BinaryIO) -> Iterator[str]:
+    """The lines of an open UTF-8 file, which errors call `path`; see `open_text`."""
     for number, line in enumerate(file, start=1):
         content = line.removesuffix(b"\n").removesuffix(b"\r")
         if number == 1:

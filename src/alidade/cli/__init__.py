@@ -16,6 +16,7 @@ from alidade.cli import dictionary, evaluate
 from alidade.cli.assemble import assemble
 from alidade.cli.prepare import prepare
 from alidade.cli.train import train
+from alidade.cli.translate import translate
 from alidade.errors import AlidadeError
 
 app = typer.Typer(
@@ -47,6 +48,7 @@ def options(
 app.command()(assemble)
 app.command()(prepare)
 app.command()(train)
+app.command()(translate)
 app.add_typer(dictionary.app, name="dictionary")
 app.add_typer(evaluate.app, name="evaluate")
 
