@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from alidade.errors import AlidadeError
-from alidade.parallel import chunked, map_in_order
+from alidade.parallel import Workers, chunked
 
 
 def test_chunks() -> None:
@@ -26,15 +26,16 @@ def test_results_are_in_order_and_the_stream_is_read_as_it_is_used(workers: int)
             num_read += 1
             yield item
 
-    results = map_in_order(abs, items(), workers)
-    assert [next(results) for _ in range(10)] == list(range(100, 90, -1))
-    assert num_read <= 10 + 2 * workers + 2
-    assert list(results) == list(range(90, 0, -1))
+    with Workers(workers) as pool:
+        results = pool.map_in_order(abs, items())
+        assert [next(results) for _ in range(10)] == list(range(100, 90, -1))
+        assert num_read <= 10 + 2 * workers + 2
+        assert list(results) == list(range(90, 0, -1))
 
 
 def test_one_item_needs_no_process() -> None:
-    assert list(map_in_order(os.getpgid, [0], workers=2)) == [os.getpgid(0)]
-    assert list(map_in_order(_process, [0], workers=2)) == [os.getpid()]
+    with Workers(2) as pool:
+        assert list(pool.map_in_order(_process, [0])) == [os.getpid()]
 
 
 def test_a_readers_error_comes_through() -> None:
@@ -42,13 +43,15 @@ def test_a_readers_error_comes_through() -> None:
         yield from range(20)
         raise AlidadeError("line 21 is bad")
 
-    with pytest.raises(AlidadeError, match="line 21 is bad"):
-        list(map_in_order(abs, items(), workers=2))
+    with Workers(2) as pool, pytest.raises(AlidadeError, match="line 21 is bad"):
+        list(pool.map_in_order(abs, items()))
 
 
 def test_a_workers_error_comes_through() -> None:
-    with pytest.raises(ValueError, match="invalid literal"):
-        list(map_in_order(int, ["1", "2", "three", "4"], workers=2))
+    with Workers(2) as pool:
+        with pytest.raises(ValueError, match="invalid literal"):
+            list(pool.map_in_order(int, ["1", "2", "three", "4"]))
+        assert list(pool.map_in_order(int, ["5", "6"])) == [5, 6], "the processes live on"
 
 
 def _process(_: int) -> int:

@@ -10,7 +10,7 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Self, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -28,29 +28,46 @@ def chunked(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
         yield chunk
 
 
-def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
-    """function(item) for each item, in order, in `workers` processes; a single item is not worth a process.
+class Workers:
+    """Processes that work on streams; they start when there is work for more than one and end with the `with`."""
 
-    At most a few items are under way at once, so a stream of any length takes the same memory.
-    """
-    iterator = iter(items)
-    head = list(itertools.islice(iterator, 2))
-    iterator = itertools.chain(head, iterator)
-    if workers <= 1 or len(head) < 2:
-        yield from map(function, iterator)
-        return
-    pool = concurrent.futures.ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
-    try:
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pool: concurrent.futures.ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def map_in_order(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """function(item) for each item, in order; a single item is not worth a process.
+
+        At most a few items are under way at once, so a stream of any length takes the same memory.
+        """
+        iterator = iter(items)
+        head = list(itertools.islice(iterator, 2))
+        iterator = itertools.chain(head, iterator)
+        if self._count <= 1 or len(head) < 2:
+            yield from map(function, iterator)
+            return
         pending: deque[concurrent.futures.Future[Result]] = deque()
         for item in iterator:
-            with _interrupts_held():
-                pending.append(pool.submit(function, item))
-            if len(pending) > 2 * workers:
+            pending.append(self._submit(function, item))
+            if len(pending) > 2 * self._count:
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+
+    def _submit(self, function: Callable[[Item], Result], item: Item) -> concurrent.futures.Future[Result]:
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = concurrent.futures.ProcessPoolExecutor(self._count, mp_context=context)
+        with _interrupts_held():
+            return self._pool.submit(function, item)
 
 
 @contextlib.contextmanager

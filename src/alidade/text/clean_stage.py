@@ -12,7 +12,7 @@ from rich.console import Console
 from alidade.config import PrepareConfig
 from alidade.errors import AlidadeError
 from alidade.files import write_aside
-from alidade.parallel import chunked, map_in_order
+from alidade.parallel import Workers, chunked
 from alidade.progress import track
 from alidade.text.bitext import Pair, count_pairs, count_raw_pairs, read_bitext, read_parallel_lines
 from alidade.text.cleaning import Cleaner, CleanPair, Reason, SeenPairs
@@ -34,7 +34,7 @@ class CleanedChunk(NamedTuple):
     dropped: Counter[str]
 
 
-def clean_bitexts(config: PrepareConfig, layout: Layout, workers: int, console: Console) -> dict[str, Any]:
+def clean_bitexts(config: PrepareConfig, layout: Layout, workers: Workers, console: Console) -> dict[str, Any]:
     """Write the clean text of all splits; returns how many pairs were read, dropped (and why) and written."""
     languages = (config.source_language, config.target_language)
     cleaner = Cleaner(config.cleaning, *languages)
@@ -46,7 +46,7 @@ def clean_bitexts(config: PrepareConfig, layout: Layout, workers: int, console: 
         _normalise_dev(config, cleaner, layout)
     accounts = [_Account(str(bitext.source.name), bitext.only) for bitext in config.bitext]
     seen = SeenPairs() if config.cleaning.drop_duplicates else None
-    chunks = map_in_order(functools.partial(_clean_chunk, cleaner), _read_chunks(config, raw_sizes), workers)
+    chunks = workers.map_in_order(functools.partial(_clean_chunk, cleaner), _read_chunks(config, raw_sizes))
     with (
         write_aside(layout.text("train", "source")) as source_file,
         write_aside(layout.text("train", "target")) as target_file,

@@ -18,7 +18,7 @@ from alidade.alignment.symmetrisation import Symmetrisation, symmetrise
 from alidade.config import AlignerSettings
 from alidade.errors import AlidadeError
 from alidade.files import read_lines, write_aside
-from alidade.parallel import chunked, map_in_order
+from alidade.parallel import Workers, chunked
 from alidade.progress import track
 from alidade.text.bitext import count_lines
 from alidade.text.corpus import write_array
@@ -43,7 +43,7 @@ def align_units(
     unit: Unit,
     layout: Layout,
     splits: tuple[str, ...],
-    workers: int,
+    workers: Workers,
     console: Console,
 ) -> dict[str, Any]:
     """Align the training bitext in both directions, then the dev set with what was learned."""
@@ -72,7 +72,7 @@ def store_positions(
     layout: Layout,
     split: str,
     cleaned: dict[str, Any],
-    workers: int,
+    workers: Workers,
     console: Console,
 ) -> dict[str, Any]:
     """Write the positions of a split's target pieces; returns a hash of them."""
@@ -81,7 +81,7 @@ def store_positions(
         _positions_of_chunk, SharedSubwords.of(subwords, layout), aligner.symmetrisation, aligner.unit
     )
     total = count_lines(layout.text(split, "source"))
-    chunks = map_in_order(place, chunked(pairs, CHUNK), workers)
+    chunks = workers.map_in_order(place, chunked(pairs, CHUNK))
     with write_array(layout.positions(split), np.uint16) as writer:
         for _, positions in track(chunks, f"positions of {split}", total, console=console, weigh=lambda c: c[0]):
             writer.append(positions)
@@ -150,10 +150,12 @@ def _pairs_of_file(
         yield LinkedPair(*pair, (line,), f"{path}, line {at + 1}")
 
 
-def _write_units(shared: SharedSubwords, unit: Unit, layout: Layout, split: str, workers: int, console: Console) -> int:
+def _write_units(
+    shared: SharedSubwords, unit: Unit, layout: Layout, split: str, workers: Workers, console: Console
+) -> int:
     """Write the aligner's input: a pair's words or pieces with spaces between them."""
     split_chunk = functools.partial(_units_of_chunk, shared, unit)
-    chunks = map_in_order(split_chunk, chunked(read_split(layout, split), CHUNK), workers)
+    chunks = workers.map_in_order(split_chunk, chunked(read_split(layout, split), CHUNK))
     num_pairs = count_lines(layout.text(split, "source"))
     with (
         write_aside(layout.units(split, "source")) as source_file,

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from alidade.config import PrepareConfig
 from alidade.files import open_text, write_aside
-from alidade.parallel import chunked, map_in_order
+from alidade.parallel import Workers, chunked
 from alidade.progress import track
 from alidade.text.bitext import count_lines, read_parallel_lines
 from alidade.text.corpus import write_side
@@ -64,7 +64,7 @@ def _load_shared(shared: SharedSubwords) -> tuple[Subwords, Subwords]:
 
 
 def learn_subwords(
-    config: PrepareConfig, layout: Layout, num_pairs: int, workers: int, console: Console
+    config: PrepareConfig, layout: Layout, num_pairs: int, workers: Workers, console: Console
 ) -> dict[str, Any]:
     """Learn one sentencepiece model for both sides, or one for each."""
     settings = config.subwords
@@ -72,9 +72,9 @@ def learn_subwords(
     target_units = _count_side(config, layout, "target", num_pairs, workers, console)
     with console.status("learning subwords"):
         if settings.joint:
-            models = [train_subwords(source_units + target_units, settings, workers)] * 2
+            models = [train_subwords(source_units + target_units, settings)] * 2
         else:
-            models = [train_subwords(units, settings, workers) for units in (source_units, target_units)]
+            models = [train_subwords(units, settings) for units in (source_units, target_units)]
     with (
         write_aside(layout.subwords("source"), "wb") as source_file,
         write_aside(layout.subwords("target"), "wb") as target_file,
@@ -86,7 +86,7 @@ def learn_subwords(
 
 
 def encode_texts(
-    subwords: tuple[Subwords, Subwords], layout: Layout, splits: tuple[str, ...], workers: int, console: Console
+    subwords: tuple[Subwords, Subwords], layout: Layout, splits: tuple[str, ...], workers: Workers, console: Console
 ) -> dict[str, Any]:
     """Write the arrays of pieces of all splits; returns sizes and hashes."""
     shared = SharedSubwords.of(subwords, layout)
@@ -98,11 +98,11 @@ def _encode_split(
     shared: SharedSubwords,
     layout: Layout,
     split: str,
-    workers: int,
+    workers: Workers,
     console: Console,
 ) -> dict[str, Any]:
     total = count_lines(layout.text(split, "source"))
-    chunks = map_in_order(functools.partial(_encode_chunk, shared), chunked(read_split(layout, split), CHUNK), workers)
+    chunks = workers.map_in_order(functools.partial(_encode_chunk, shared), chunked(read_split(layout, split), CHUNK))
     num_pairs = num_source = num_target = 0
     with (
         write_side(layout, split, "source", subwords[0].vocabulary_size) as source_writer,
@@ -137,7 +137,7 @@ def _side_pieces(encoded: list[tuple[list[int], list[int]]]) -> SidePieces:
 
 
 def _count_side(
-    config: PrepareConfig, layout: Layout, side: Side, num_pairs: int, workers: int, console: Console
+    config: PrepareConfig, layout: Layout, side: Side, num_pairs: int, workers: Workers, console: Console
 ) -> Counter[str]:
     """Counts of a side's units, in at most `training_sentences` sentences that lie in even steps."""
     language = config.source_language if side == "source" else config.target_language
@@ -145,7 +145,7 @@ def _count_side(
     counted: Counter[str] = Counter()
     with open_text(layout.text("train", side)) as lines:
         chunks = chunked(itertools.islice(lines, 0, None, step), CHUNK)
-        counts = map_in_order(functools.partial(_count_chunk, language), chunks, workers)
+        counts = workers.map_in_order(functools.partial(_count_chunk, language), chunks)
         for num_sentences, units in track(
             counts, f"counting {side} words", num_pairs // step, console=console, weigh=lambda c: c[0]
         ):

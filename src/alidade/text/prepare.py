@@ -23,7 +23,7 @@ from rich.console import Console
 from alidade.config import PrepareConfig
 from alidade.errors import AlidadeError
 from alidade.files import file_stamp, hold_folder
-from alidade.parallel import available_cores
+from alidade.parallel import Workers, available_cores
 from alidade.text.clean_stage import clean_bitexts
 from alidade.text.corpus import PreparedCorpus, SplitManifest, write_manifest
 from alidade.text.layout import SIDES, Layout
@@ -38,19 +38,20 @@ class Preparation:
     """Prepares one corpus; what each stage did stands in `results` afterwards."""
 
     config: PrepareConfig
-    workers: int = field(default_factory=available_cores)
+    num_workers: int = field(default_factory=available_cores)
     console: Console = field(default_factory=lambda: Console(stderr=True))
     results: dict[str, StageResult] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.layout = Layout(self.config.corpus)
         self.splits = ("train",) if self.config.dev is None else ("train", "dev")
+        self._workers = Workers(self.num_workers)
         self._runner = StageRunner(self.layout.stages, [self.layout.manifest], self.console.print)
 
     def run(self) -> PreparedCorpus:
         """Do the stages whose inputs have changed, and open the corpus."""
         self._check_aligner()
-        with hold_folder(self.layout.stages):
+        with hold_folder(self.layout.stages), self._workers:
             clean = self._clean()
             subwords = self._learn_subwords(clean)
             encode = self._encode(subwords)
@@ -67,7 +68,7 @@ class Preparation:
             "clean",
             [settings, [file_stamp(path) for path in (*bitexts, *dev)]],
             [self.layout.text(split, side) for split in self.splits for side in SIDES] + [self.layout.origins],
-            lambda: clean_bitexts(config, self.layout, self.workers, self.console),
+            lambda: clean_bitexts(config, self.layout, self._workers, self.console),
         )
 
     def _learn_subwords(self, clean: StageResult) -> StageResult:
@@ -75,7 +76,7 @@ class Preparation:
             "subwords",
             [clean.fingerprint, self.config.subwords.model_dump(mode="json")],
             [self.layout.subwords(side) for side in SIDES],
-            lambda: learn_subwords(self.config, self.layout, clean.report["written"], self.workers, self.console),
+            lambda: learn_subwords(self.config, self.layout, clean.report["written"], self._workers, self.console),
         )
 
     def _encode(self, subwords: StageResult) -> StageResult:
@@ -83,7 +84,7 @@ class Preparation:
             "encode",
             [subwords.fingerprint],
             [path for split in self.splits for side in SIDES for path in self.layout.arrays(split, side)],
-            lambda: encode_texts(self._subwords(), self.layout, self.splits, self.workers, self.console),
+            lambda: encode_texts(self._subwords(), self.layout, self.splits, self._workers, self.console),
         )
 
     def _align(self, clean: StageResult, encode: StageResult) -> StageResult | None:
@@ -97,7 +98,7 @@ class Preparation:
             "align",
             [text.fingerprint, unit],
             [*links, self.layout.priors],
-            lambda: align_units(self._subwords(), unit, self.layout, self.splits, self.workers, self.console),
+            lambda: align_units(self._subwords(), unit, self.layout, self.splits, self._workers, self.console),
         )
 
     def _store(self, clean: StageResult, encode: StageResult, align: StageResult | None) -> StageResult:
@@ -108,7 +109,7 @@ class Preparation:
         def store() -> dict[str, Any]:
             report = {
                 split: store_positions(
-                    self._subwords(), aligner, self.layout, split, clean.report, self.workers, self.console
+                    self._subwords(), aligner, self.layout, split, clean.report, self._workers, self.console
                 )
                 for split in self._aligned_splits()
             }

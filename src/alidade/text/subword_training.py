@@ -36,8 +36,11 @@ def count_units(texts: Iterable[str], language: str) -> Counter[str]:
     return units
 
 
-def train_subwords(units: Mapping[str, int], settings: SubwordSettings, threads: int = 2) -> bytes:
-    """A sentencepiece model learned from counted units. Fewer pieces than wanted come out of a very small corpus."""
+def train_subwords(units: Mapping[str, int], settings: SubwordSettings, threads: int = 4) -> bytes:
+    """A sentencepiece model learned from counted units. Fewer pieces than wanted come out of a very small corpus.
+
+    The number of threads becomes part of the model, so it must not depend on the machine.
+    """
     learnable = {unit: count for unit, count in units.items() if SPACE not in unit and "\t" not in unit}
     if not learnable:
         raise AlidadeError("there is no text to learn subwords from")
