@@ -48,6 +48,8 @@ class View:
     """(S,) the number of the rule at each position."""
     unused: BoolArray
     """(S,) whether a position points into an unused match."""
+    used: BoolArray
+    """(S,) whether a position points into a used match."""
     form: BoolArray | None
     """(S,) where the form that is under way goes on, if one is and may not end yet."""
     may_end: bool
@@ -88,6 +90,10 @@ class StateGrid:
     def unused_table(self) -> BoolArray:
         """(n, S)"""
         return np.stack([view.unused for view in self.views])
+
+    def used_table(self) -> BoolArray:
+        """(n, S)"""
+        return np.stack([view.used for view in self.views])
 
     def must_hurry(self) -> BoolArray:
         """(n,) whether all that is left of the length limit is needed for the matches."""
@@ -154,12 +160,20 @@ class StateGrid:
         rules = np.full(self.num_positions, self._number(elsewhere))
         for position in constraints.positions:
             rules[position] = self._number(constraints.rule(state, position))
-        unused = [position for match in constraints.unused(state) for position in constraints.matches[match].positions]
+        positions = [match.positions for match in constraints.matches]
+        unused = [position for match in constraints.unused(state) for position in positions[match]]
+        used = [position for use in state.uses for position in positions[use.match]]
         form = None
         if state.under_way is not None and not elsewhere.is_free:
-            form = self._mask(constraints.matches[state.under_way].positions)
+            form = self._mask(positions[state.under_way])
         return View(
-            state, rules, self._mask(unused), form, constraints.may_end(state), constraints.pieces_needed(state)
+            state,
+            rules,
+            self._mask(unused),
+            self._mask(used),
+            form,
+            constraints.may_end(state),
+            constraints.pieces_needed(state),
         )
 
     def _mask(self, positions: Sequence[int]) -> BoolArray:

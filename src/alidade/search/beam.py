@@ -105,7 +105,8 @@ class _BatchSearch:
         self._settings, self._scorer, self._constraints = settings, search.scorer, constraints
         self._beam_size = settings.beam_size
         limits = [request.length_limit(settings) for request in requests]
-        self._endings = Endings(settings, num_best, limits)
+        are_constrained = [constraints is not None and constraints.concerns(row) for row in range(len(requests))]
+        self._endings = Endings(settings, num_best, limits, are_constrained)
         self._results: list[SearchResult | None] = [None] * len(requests)
         self._step = 0
 

@@ -48,6 +48,9 @@ class Constraints(Protocol):
     needs_attention: bool
     """Whether `EvaluatedRows.attention` is to be computed (it slows the models' steps down a little)."""
 
+    def concerns(self, sentence: int) -> bool:
+        """Whether this sentence of the batch has constraints at all."""
+
     def restrict_positions(self, position_logp: Tensor) -> None:
         """Set to -inf, in place, the positions that hypotheses may not look at; called after
         `alignment_state.position_logp` and before pruning, only for assisted systems.

@@ -61,8 +61,13 @@ class DictionaryConstraints:
         self._lay_out_cells()
         self._lay_out_rules()
 
+    def concerns(self, sentence: int) -> bool:
+        """Whether a sentence has matches."""
+        return self._grid.sentences[sentence] is not None
+
     def restrict_positions(self, position_logp: Tensor) -> None:
-        """A form under way stays at its source words; a required match is not passed by."""
+        """A used match's words are not looked at again, and a form under way stays at its own; a required match is not
+        passed by."""
         if not self._grid.views:
             return
         cells = self._cells // self._grid.beam_size, self._cells % self._grid.beam_size
@@ -76,7 +81,7 @@ class DictionaryConstraints:
 
     def _allowed_positions(self, logp: Tensor) -> Tensor:
         """(n, S) where each hypothesis may look next, given where its alignment model would."""
-        is_allowed = torch.ones_like(logp, dtype=torch.bool)
+        is_allowed = ~torch.from_numpy(self._grid.used_table())
         if self._is_required:
             is_allowed = self._hold_to_unused(logp.argmax(dim=1), is_allowed)
         for slot, view in enumerate(self._grid.views):

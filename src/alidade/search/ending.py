@@ -9,6 +9,8 @@ The rule, the same as CTranslate2's (patience 1), so that the two can be compare
   then ends as soon as no live hypothesis can beat the best finished ones, and not before. The same holds with
   normalisation, where a live hypothesis is judged by the best that it could become: its present score at the
   greatest length;
+- a sentence with constraints may have few hypotheses worth finishing, and others fill its beam: it goes on beyond K
+  finished ones while a live hypothesis is, at its present length, better than the best of them;
 - a sentence whose hypotheses can neither go on nor end (a required jump is wider than the alignment model's widest)
   ends with the best that it had, cut off;
 - a finished hypothesis's score is divided by its length, `</s>` counted, to the power of `length_normalisation`.
@@ -27,7 +29,8 @@ from alidade.text.vocabulary import EOS
 class SentenceEndings:
     """The finished hypotheses of one sentence."""
 
-    def __init__(self, settings: SearchSettings, num_best: int, max_length: int) -> None:
+    def __init__(self, settings: SearchSettings, num_best: int, max_length: int, *, is_patient: bool = False) -> None:
+        self._is_patient = is_patient
         self._beam_size = settings.beam_size
         self._length_normalisation = settings.length_normalisation
         self._num_best = num_best
@@ -62,7 +65,7 @@ class SentenceEndings:
         if len(self._endings) < self._num_best:
             return False
         if self._length_normalisation > 0 and len(self._endings) >= self._beam_size:
-            return True
+            return not self._is_patient or self._normalise(best_live_score, step + 1) <= self.best()[0].score
         return self._normalise(best_live_score, self.max_length) <= self.best()[-1].score
 
     def _normalise(self, score: float, length: int) -> float:
@@ -72,9 +75,14 @@ class SentenceEndings:
 class Endings:
     """Which hypotheses of a batch have finished, and which of its sentences go on."""
 
-    def __init__(self, settings: SearchSettings, num_best: int, limits: Sequence[int]) -> None:
-        """limits: for each sentence the most steps it may take."""
-        self._of_sentence = [SentenceEndings(settings, num_best, limit) for limit in limits]
+    def __init__(
+        self, settings: SearchSettings, num_best: int, limits: Sequence[int], are_patient: Sequence[bool]
+    ) -> None:
+        """limits: for each sentence the most steps it may take; are_patient: whether it has constraints."""
+        self._of_sentence = [
+            SentenceEndings(settings, num_best, limit, is_patient=is_patient)
+            for limit, is_patient in zip(limits, are_patient, strict=True)
+        ]
         self.live = dict(enumerate(range(len(limits))))
         """The sentences that go on: their row in the grid, and their number in the batch."""
 
