@@ -13,7 +13,10 @@ import typer
 
 from alidade import __version__
 from alidade.cli import dictionary, evaluate
+from alidade.cli.align import align
 from alidade.cli.assemble import assemble
+from alidade.cli.export import export
+from alidade.cli.plot import plot
 from alidade.cli.prepare import prepare
 from alidade.cli.train import train
 from alidade.cli.translate import translate
@@ -45,7 +48,10 @@ def options(
     """Options of every command; `main` looks for --debug itself, before anything can go wrong."""
 
 
+app.command()(align)
 app.command()(assemble)
+app.command()(plot)
+app.command()(export)
 app.command()(prepare)
 app.command()(train)
 app.command()(translate)
@@ -62,9 +68,14 @@ def main() -> None:
             raise
         typer.echo(f"alidade: {_sentence(error)}", err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo("alidade: stopped", err=True)
-        sys.exit(130)
+    except SystemExit as end:
+        if end.code == _INTERRUPTED:
+            typer.echo("alidade: stopped", err=True)
+        raise
+
+
+_INTERRUPTED = 130
+"""typer's exit code after Ctrl-C."""
 
 
 def _sentence(error: AlidadeError | OSError) -> str:

@@ -1,0 +1,125 @@
+"""`alidade align`: links of words for a bitext that exists already."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from alidade.cli.options import (
+    BatchSizeOption,
+    ModelOption,
+    SearchSetOption,
+    ThreadsOption,
+    search_changes,
+    set_threads,
+)
+from alidade.errors import AlidadeError
+from alidade.files import read_lines
+
+if TYPE_CHECKING:
+    from alidade.alignment.links import Alignment
+    from alidade.translation import Translator
+
+BATCHES_A_LOT = 8
+
+
+def align(
+    model: ModelOption,
+    source: Annotated[Path, typer.Option(help="The source side, a sentence a line; plain, .gz or .xz.")],
+    target: Annotated[Path, typer.Option(help="The target side, line by line.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Pharaoh file.", show_default="stdout")] = None,
+    reverse_model: Annotated[
+        Path | None, typer.Option(help="A model folder for the other direction; the two are symmetrised.")
+    ] = None,
+    symmetrisation: Annotated[
+        Literal["forward", "reverse", "intersection", "union", "grow-diag-final-and"],
+        typer.Option(help="How the two directions become one."),
+    ] = "grow-diag-final-and",
+    by_attention: Annotated[
+        bool, typer.Option("--by-attention", help="Use attention alone, as baselines do, not the best positions.")
+    ] = False,
+    is_tokenised: Annotated[
+        bool, typer.Option("--tokenised", help="Words are what stands between spaces, as in gold alignments.")
+    ] = False,
+    beam_size: Annotated[int | None, typer.Option("--beam", min=1, help="Paths of positions at a time.")] = None,
+    overrides: SearchSetOption = None,
+    batch_size: BatchSizeOption = 64,
+    threads: ThreadsOption = None,
+) -> None:
+    """Align a bitext word by word with a trained system.
+
+    Writes a line of links `source-target`, counted from 0, for each pair (Pharaoh format). An assisted system gives the
+    best positions under both its models; a baseline what its attention says. Example:
+
+        alidade align --model run/system --source text.en --target text.de --output text.links
+    """
+    from alidade.files import write_aside
+    from alidade.progress import track
+    from alidade.translation import Translator
+
+    set_threads(threads)
+    changes = search_changes(overrides, beam_size=beam_size)
+    forward = Translator(model, batch_size=batch_size, **changes)
+    reverse = None if reverse_model is None else Translator(reverse_model, batch_size=batch_size, **changes)
+    _check_directions(forward, reverse)
+    pairs = list(_read_pairs(source, target))
+    alignments = itertools.chain.from_iterable(
+        _align_lot(forward, reverse, lot, symmetrisation, is_tokenised, by_attention)
+        for lot in _lots(pairs, BATCHES_A_LOT * batch_size)
+    )
+    if output is None:
+        for alignment in alignments:
+            typer.echo(str(alignment))
+        return
+    with write_aside(output) as file:
+        for alignment in track(alignments, "aligning", len(pairs)):
+            file.write(f"{alignment}\n")
+
+
+def _align_lot(
+    forward: Translator,
+    reverse: Translator | None,
+    pairs: list[tuple[str, str]],
+    method: Literal["forward", "reverse", "intersection", "union", "grow-diag-final-and"],
+    is_tokenised: bool,
+    by_attention: bool,
+) -> list[Alignment]:
+    from alidade.forced_alignment import align_both_ways, align_pairs
+
+    if reverse is not None:
+        return align_both_ways(forward, reverse, pairs, method, is_tokenised=is_tokenised, by_attention=by_attention)
+    aligned = align_pairs(forward, pairs, is_tokenised=is_tokenised, by_attention=by_attention)
+    return [pair.alignment for pair in aligned if pair.alignment is not None]
+
+
+def _read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    number = 0
+    for number, (one, other) in enumerate(itertools.zip_longest(read_lines(source), read_lines(target)), start=1):
+        if one is None or other is None:
+            shorter, longer = (source, target) if one is None else (target, source)
+            raise AlidadeError(
+                f"{shorter} has {number - 1} lines, {longer} has more: a bitext needs as many on each side"
+            )
+        yield one, other
+    if number == 0:
+        raise AlidadeError(f"{source} and {target} are empty: there is nothing to align")
+
+
+def _lots(pairs: list[tuple[str, str]], size: int) -> Iterator[list[tuple[str, str]]]:
+    for first in range(0, len(pairs), size):
+        yield pairs[first : first + size]
+
+
+def _check_directions(forward: Translator, reverse: Translator | None) -> None:
+    if reverse is None:
+        return
+    there, back = forward.model.description, reverse.model.description
+    if (there.source.language, there.target.language) != (back.target.language, back.source.language):
+        raise AlidadeError(
+            f"{reverse.model.path} translates {back.source.language} to {back.target.language}: the reverse of "
+            f"{there.source.language} to {there.target.language} is needed"
+        )

@@ -1,0 +1,85 @@
+"""`alidade plot`: the paper's figure 1, attention of one or several systems side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from alidade.errors import AlidadeError
+
+if TYPE_CHECKING:
+    from alidade.dictionary.entries import Dictionary
+    from alidade.evaluation.plots import Panel
+    from alidade.translation import Translator
+
+
+def plot(
+    sentence: Annotated[str, typer.Argument(help="The source sentence.")],
+    models: Annotated[list[Path], typer.Option("--model", "-m", help="A model folder; give several to compare them.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The picture: .png, .svg or .pdf.")],
+    target: Annotated[
+        str | None, typer.Option(help="Show attention for this target sentence instead of each model's translation.")
+    ] = None,
+    titles: Annotated[
+        list[str] | None, typer.Option("--title", help="A title for each model.", show_default="the folders' names")
+    ] = None,
+    terms: Annotated[
+        list[str] | None,
+        typer.Option("--term", metavar="SOURCE=TARGET", help="A wanted translation: adds a panel with it, marked."),
+    ] = None,
+    font: Annotated[Path | None, typer.Option(help="A font file for characters that no installed font has.")] = None,
+) -> None:
+    """Draw which source words each target word attends to.
+
+    Attention is summed over all layers and heads; an assisted system's hypothesised position counts once for each
+    assisted layer (the paper's section 5). Words, not pieces. Example:
+
+        alidade plot "A man is sleeping." --model baseline --model assisted --term man=Herr --output figure.png
+    """
+    from alidade.dictionary.files import load_dictionary
+    from alidade.evaluation.plots import plot_attention
+    from alidade.translation import Translator
+
+    if titles and len(titles) != len(models):
+        raise AlidadeError(f"{len(titles)} titles for {len(models)} models: give one --title for each --model")
+    translators = [Translator(model) for model in models]
+    names = titles or [_name(model) for model in models]
+    panels = [_panel(translator, name, sentence, target) for translator, name in zip(translators, names, strict=True)]
+    if terms:
+        dictionary = load_dictionary((), terms)
+        panels.append(_panel(translators[-1], f"{names[-1]}, dictionary", sentence, target, dictionary))
+    hint = plot_attention(panels, output, font=font)
+    if hint:
+        typer.echo(f"alidade: {hint}", err=True)
+    typer.echo(f"{output}: {len(panels)} panels", err=True)
+
+
+def _name(model: Path) -> str:
+    """runs/assisted/model is called assisted."""
+    path = model.resolve()
+    return path.parent.name if path.name in ("model", "best") else path.name
+
+
+def _panel(
+    translator: Translator, title: str, sentence: str, target: str | None, dictionary: Dictionary | None = None
+) -> Panel:
+    from alidade.alignment.links import Link
+    from alidade.evaluation.plots import panel_of_pieces
+    from alidade.forced_alignment import align_pairs
+
+    if target is None:
+        translation = translator.translate(sentence, dictionary=dictionary)
+    else:
+        (translation,) = align_pairs(translator, [(sentence, target)])
+    if not len(translation.source) or not len(translation.target):
+        raise AlidadeError("there is nothing to plot: the sentence or its translation is empty")
+    marked = {
+        Link(word, translation.target.word_of_piece[piece])
+        for use in translation.uses
+        for word in translation.matches[use.match].words
+        for piece in use.pieces
+    }
+    (attention,) = translator.attention([translation])
+    return panel_of_pieces(attention, translation.source, translation.target, title, sorted(marked))

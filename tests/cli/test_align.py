@@ -1,0 +1,71 @@
+"""`alidade align` and `alidade plot`, end to end with small models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from alidade.alignment.links import Alignment
+from alidade.cli import app
+from alidade.errors import AlidadeError
+from alidade.forced_alignment import align_pairs
+from alidade.translation import Translator
+from small_folders import make_folder
+
+PAIRS = [("ba be bi bo bu", "be ba bo"), ("", ""), ("bo", "bu ba"), ("ba be", "")]
+
+
+@pytest.fixture(scope="module", params=["assisted", "baseline"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_folder(tmp_path_factory.mktemp("align") / "model", is_assisted=request.param == "assisted")
+
+
+@pytest.fixture
+def bitext(tmp_path: Path) -> tuple[str, ...]:
+    for side, name in enumerate(("source", "target")):
+        (tmp_path / name).write_text("".join(pair[side] + "\n" for pair in PAIRS))
+    return ("--source", str(tmp_path / "source"), "--target", str(tmp_path / "target"))
+
+
+def test_every_target_word_has_a_link(folder: Path, bitext: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(app, ["align", "--model", str(folder), *bitext], catch_exceptions=False)
+    alignments = [Alignment.parse(line) for line in result.stdout.splitlines()]
+    assert [sorted({link.target for link in alignment}) for alignment in alignments] == [[0, 1, 2], [], [0, 1], []]
+
+
+def test_two_directions_are_symmetrised(folder: Path, bitext: tuple[str, ...], tmp_path: Path) -> None:
+    output = tmp_path / "links"
+    options = ["--reverse-model", str(folder), "--symmetrisation", "intersection", "--output", str(output)]
+    CliRunner().invoke(app, ["align", "--model", str(folder), *bitext, *options], catch_exceptions=False)
+    both = [Alignment.parse(line) for line in output.read_text().splitlines()]
+    one_way = align_pairs(Translator(folder), PAIRS)
+    assert all(set(links) <= set(pair.alignment or ()) for links, pair in zip(both, one_way, strict=True))
+
+
+def test_the_searchs_own_alignment_is_the_forced_one(folder: Path) -> None:
+    """With one path at a time there are no ties and no other history to prefer."""
+    translator = Translator(folder, beam_size=1)
+    texts = ["ba be bi bo bu", "bo bo ba", "bu"]
+    translations = translator.translate_all(texts)
+    forced = align_pairs(translator, [(one.source.text, one.text) for one in translations])
+    assert [one.target.ids for one in forced] == [one.target.ids for one in translations]
+    assert [one.positions for one in forced] == [one.positions for one in translations]
+
+
+def test_different_numbers_of_lines_are_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "source").write_text("ba\nbe\n")
+    (tmp_path / "target").write_text("ba\n")
+    arguments = ["align", "--model", str(folder), "--source", str(tmp_path / "source")]
+    with pytest.raises(AlidadeError, match=r"target has 1 lines, .*source has more"):
+        CliRunner().invoke(app, [*arguments, "--target", str(tmp_path / "target")], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_a_picture_is_drawn(folder: Path, tmp_path: Path, ending: str) -> None:
+    output = tmp_path / f"figure.{ending}"
+    arguments = ["plot", "ba be bi", "--model", str(folder), "--term", "be=bo", "--output", str(output)]
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert "2 panels" in result.stderr
+    assert output.stat().st_size > 1000
