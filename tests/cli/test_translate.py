@@ -71,11 +71,11 @@ def test_prefixes_and_dictionary(folder: Path, tmp_path: Path) -> None:
     prefixes.write_text("ga\nge gi\n")
     done = run("--model", folder, "--workers", "1", "--prefixes", prefixes, text="ba be\nbi bo\n")
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["ga", "ge"]
-    done = run("--model", folder, "--workers", "1", "--term", "be=na", "--mode", "require", text="ba be\n")
+    done = run("--model", folder, "--workers", "1", "--term", "be=na", "--dictionary-mode", "require", text="ba be\n")
     assert "na" in done.stdout.split()
-    assert "dictionary: 1 matches, 1 used, 0 unused\n" in done.stderr
+    assert "dictionary: 1 matches in 1 sentences, 1 used, 0 not used\n" in done.stderr
     done = run("--model", folder, "--workers", "1", "--term", "xx=na", text="ba be\n")
-    assert "none of its 1 entries occurs" in done.stderr
+    assert "none of the 1 entries occurs" in done.stderr
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -1,4 +1,4 @@
-"""`alidade evaluate`: how good alignments and translations are."""
+"""`alidade evaluate`: how good alignments and translations are, and what a dictionary does to them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,20 @@ from typing import Annotated
 
 import typer
 
+from alidade.cli.options import (
+    BatchSizeOption,
+    ModelOption,
+    SearchSetOption,
+    ThreadsOption,
+    search_changes,
+    set_threads,
+)
 from alidade.evaluation.translations import Tokenisation
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="markdown", help="Measure alignments and translations against references."
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Measure alignments, translations and dictionaries against references.",
 )
 
 
@@ -90,6 +100,59 @@ def translations(
             num_samples=samples,
         )
         _print_block(f"{baseline} → {hypothesis}, {how}:", comparisons)
+
+
+@app.command()
+def terms(
+    model: ModelOption,
+    source: Annotated[Path, typer.Option("--source", "-s", help="Sentences to translate, one a line.")],
+    reference: Annotated[Path, typer.Option("--reference", "-r", help="Right translations, line by line.")],
+    dictionaries: Annotated[
+        list[Path], typer.Option("--dictionary", "-d", help="Wanted translations: a TSV, CSV or TBX file.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A folder for the translations, a file for each way.")
+    ] = None,
+    tokenisation: Annotated[
+        Tokenisation, typer.Option(help="How BLEU finds words: 13a for raw text, zh for Chinese.")
+    ] = "13a",
+    repeats: Annotated[
+        int, typer.Option("--repeats", min=1, help="Translate so many times; the median time counts.")
+    ] = 1,
+    batch_size: BatchSizeOption = 32,
+    threads: ThreadsOption = None,
+    overrides: SearchSetOption = None,
+) -> None:
+    """What a dictionary does: translate without it, with its suggestions, and with all its entries required.
+
+    Prints a line for each way: how many entries were used (in exactly an allowed form; in any form of the same stem),
+    placed (linked to their own source word) and repeated, BLEU, TER and chrF (case-insensitive, as in the paper), the
+    length of the translations for each word of the references, and the speed.
+
+    Example: `alidade evaluate terms --model run/model -s dev.en -r dev.de --dictionary simulated.tsv`
+    """
+    from rich.console import Console
+
+    from alidade.dictionary.files import load_dictionary
+    from alidade.evaluation.term_runs import evaluate_terms, table_of_runs
+    from alidade.evaluation.translations import require_parallel
+    from alidade.files import read_lines, write_aside
+    from alidade.translation import Translator
+
+    set_threads(threads)
+    translator = Translator(model, batch_size=batch_size, **search_changes(overrides))
+    languages = translator.model.source_subwords.language, translator.model.target_subwords.language
+    dictionary = load_dictionary(dictionaries, languages=languages)
+    sources, references = list(read_lines(source)), list(read_lines(reference))
+    require_parallel(references, [sources], "source")
+    runs = evaluate_terms(translator, sources, references, dictionary, tokenisation=tokenisation, repeats=repeats)
+    Console().print(table_of_runs(runs))
+    typer.echo(f"{runs[0].terms.wanted} matches of {len(dictionary)} entries in {len(sources)} sentences")
+    typer.echo("\n".join([f"{score.name}: {score.signature}" for score in runs[0].scores]))
+    if output is not None:
+        for run in runs:
+            with write_aside(output / f"{run.mode or 'plain'}.txt") as file:
+                file.writelines([f"{translation.text}\n" for translation in run.translations])
 
 
 def _print_block(title: str, results: Sequence[object]) -> None:

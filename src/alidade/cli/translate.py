@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +68,7 @@ def translate(
     ] = None,
     mode: Annotated[
         Literal["suggest", "require"],
-        typer.Option(help="Take the dictionary's entries where they fit, or all of them."),
+        typer.Option("--dictionary-mode", help="Take the dictionary's entries where they fit, or all of them."),
     ] = "suggest",
     batch_size: BatchSizeOption = 32,
     workers: Annotated[
@@ -88,6 +87,8 @@ def translate(
 
         alidade translate --model run/model --json < test.en | jq .alignment
     """
+    from alidade.dictionary.entries import Dictionary
+    from alidade.dictionary.report import DictionarySummary
     from alidade.progress import track
     from alidade.translation import Translator
 
@@ -112,13 +113,15 @@ def translate(
         total = sum(1 for _ in read_lines(input_file)) if sys.stderr.isatty() else None
         translations = track(translations, "translating", total)
     write = _write_json if as_json else _write_picture if show else _write_text
-    counts: Counter[str] = Counter()
+    summary = DictionarySummary(task.dictionary or Dictionary(()))
     with _open_output(output_file) as output:
         for number, translation in enumerate(translations, start=1):
             write(translation, output)
-            _note(number, translation, counts)
+            for note in translation.notes:
+                typer.echo(f"alidade: line {number}: {note}", err=True)
+            summary.add(translation.matches, translation.uses)
     if task.dictionary is not None:
-        typer.echo(_summary(counts, task.dictionary), err=True)
+        typer.echo(str(summary), err=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,18 +244,3 @@ def _write_picture(translation: Translation, output: TextIO) -> None:
         fixed,
     )
     Console(file=output).print(picture, "", sep="\n")
-
-
-def _note(number: int, translation: Translation, counts: Counter[str]) -> None:
-    """Say what a person should know of a line, and count what the dictionary did."""
-    for note in translation.notes:
-        typer.echo(f"alidade: line {number}: {note}", err=True)
-    counts["matched"] += len(translation.matches)
-    counts["used"] += len(translation.uses)
-
-
-def _summary(counts: Counter[str], dictionary: Dictionary) -> str:
-    matched, used = counts["matched"], counts["used"]
-    if not matched:
-        return f"dictionary: none of its {len(dictionary)} entries occurs in the text"
-    return f"dictionary: {matched} matches, {used} used, {matched - used} unused"
