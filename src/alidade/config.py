@@ -9,6 +9,7 @@ and the nearest right name.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -401,27 +402,30 @@ def _first_complaint(kind: type[BaseModel], error: ValidationError) -> str:
     location = [part for part in complaint["loc"] if part not in _MODEL_KINDS]
     key = ".".join(str(part) for part in location)
     if complaint["type"] == "extra_forbidden":
-        return f'unknown key "{key}"{suggest_name(str(location[-1]), _known_names(kind))}'
+        return f'unknown key "{key}"{suggest_name(str(location[-1]), _names_in_section(kind, location[:-1]))}'
     message = complaint["msg"].removeprefix("Value error, ")
     return f"{key}: {message}" if key else message
 
 
-def _known_names(kind: type[BaseModel]) -> set[str]:
-    """Every key that `kind` and the settings inside it know."""
-    names: set[str] = set()
-    pending: list[Any] = [kind]
-    seen: list[Any] = []
-    while pending:
-        current = pending.pop()
-        if current in seen:
-            continue
-        seen.append(current)
-        if isinstance(current, type) and issubclass(current, BaseModel):
-            names |= set(current.model_fields)
-            pending += [field.annotation for field in current.model_fields.values()]
+def _names_in_section(kind: type[BaseModel], section: Sequence[int | str]) -> set[str]:
+    """The keys that the section at this place knows; where several kinds of model may stand, those of all."""
+    models = [kind]
+    for part in section:
+        if isinstance(part, str):  # a number counts the items of a list, which all know the same
+            fields = [model.model_fields[part] for model in models if part in model.model_fields]
+            models = _models_in([field.annotation for field in fields])
+    return {name for model in models for name in model.model_fields}
+
+
+def _models_in(annotations: list[Any]) -> list[type[BaseModel]]:
+    """The settings that unions, lists and annotations speak of."""
+    models: list[type[BaseModel]] = []
+    for annotation in annotations:
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            models.append(annotation)
         else:
-            pending += list(getattr(current, "__args__", ()))
-    return names
+            models += _models_in(list(getattr(annotation, "__args__", ())))
+    return models
 
 
 _MODEL_KINDS = {"transformer", "transformer-aligned", "transformer-jumps", "rnn", "rnn-biased", "rnn-jumps"}
