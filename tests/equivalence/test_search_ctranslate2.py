@@ -1,0 +1,86 @@
+"""CTranslate2, an engine that nobody here wrote, gives the same translations with the same model."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+
+from alidade.config import SearchSettings, TransformerSettings
+from alidade.errors import AlidadeError
+from alidade.models.build import build_system
+from alidade.models.ctranslate2_export import export_ctranslate2
+from alidade.search.beam import BeamSearch, Request
+from alidade.text.vocabulary import BOS, EOS, PAD, UNK
+
+ctranslate2 = pytest.importorskip("ctranslate2")
+
+VOCABULARY = 90
+PIECES = ["<pad>", "<s>", "</s>", "<unk>", *(f"piece{i}" for i in range(4, VOCABULARY))]
+
+
+def make_system(*, pre_norm: bool) -> torch.nn.Module:
+    torch.manual_seed(4)
+    settings = TransformerSettings(
+        width=32,
+        heads=4,
+        feed_forward=64,
+        encoder_layers=2,
+        decoder_layers=3,
+        pre_norm=pre_norm,
+        tied_embeddings="none",
+    )
+    system = build_system(settings, None, VOCABULARY, VOCABULARY)
+    with torch.no_grad():
+        for parameter in system.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.1)
+        system.lexical.output.bias[[PAD, BOS, UNK]] = -1e9  # as in training, where they are never a target
+        system.lexical.output.bias[EOS] += 2.5
+    return system.eval()
+
+
+def sources() -> list[list[int]]:
+    generator = random.Random(8)
+    return [[generator.randrange(4, VOCABULARY) for _ in range(length)] for length in [3, 11, 1, 7, 20, 5, 5, 9] * 4]
+
+
+@pytest.mark.parametrize("pre_norm", [True, False])
+@pytest.mark.parametrize(("beam_size", "length_normalisation"), [(1, 1.0), (4, 0.0), (4, 0.6), (5, 1.0), (8, 1.0)])
+def test_the_same_translations(tmp_path: Path, pre_norm: bool, beam_size: int, length_normalisation: float) -> None:
+    system = make_system(pre_norm=pre_norm)
+    export_ctranslate2(system.lexical, PIECES, PIECES, tmp_path / "model")
+    theirs = ctranslate2.Translator(str(tmp_path / "model"), intra_threads=1).translate_batch(
+        [[PIECES[word] for word in source] for source in sources()],
+        beam_size=beam_size,
+        num_hypotheses=beam_size,
+        length_penalty=length_normalisation,
+        max_decoding_length=24,
+        min_decoding_length=0,
+        return_end_token=True,
+        return_scores=True,
+        disable_unk=True,
+    )
+    settings = SearchSettings(beam_size=beam_size, length_normalisation=length_normalisation)
+    search = BeamSearch(system, settings)
+    ours = search.search([Request(source, max_length=24) for source in sources()], num_best=beam_size)
+    num_complete = 0
+    for mine, other in zip(ours, theirs, strict=True):
+        found = [
+            [PIECES[word] for word in h.words] + ["</s>"] * h.is_complete
+            for h in mine.hypotheses[: len(other.hypotheses)]
+        ]
+        num_complete += mine.best.is_complete
+        # Without normalisation CTranslate2 stops as soon as the best one is known.
+        compared = 1 if length_normalisation == 0 else beam_size
+        assert found[:compared] == other.hypotheses[:compared]
+        assert [h.score for h in mine.hypotheses][:compared] == pytest.approx(other.scores[:compared], abs=1e-4)
+    assert num_complete > 0
+
+
+def test_assisted_systems_cannot_be_exported(tmp_path: Path) -> None:
+    shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1}
+    system = build_system(TransformerSettings(kind="transformer-aligned", **shape), None, VOCABULARY, VOCABULARY)
+    with pytest.raises(AlidadeError, match="only the `transformer` baseline"):
+        export_ctranslate2(system.lexical, PIECES, PIECES, tmp_path / "model")
