@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -57,9 +58,12 @@ class Side:
     gold_set: GoldSet
     gold_name: str
     language: str
+    every: int = 1
+    """One training pair in this many is taken."""
 
     def training_lines(self) -> Iterator[str]:
-        for line in read_lines(self.data / f"{self.gold_set.bitext}.{self.language}"):
+        lines = read_lines(self.data / f"{self.gold_set.bitext}.{self.language}")
+        for line in itertools.islice(lines, 0, None, self.every):
             yield strip_diacritics(line) if self.gold_set.strips_diacritics else line
 
     def gold_lines(self) -> Iterator[str]:
@@ -153,12 +157,18 @@ def main() -> None:
     parser.add_argument("--gold", choices=GOLD_SETS, required=True)
     parser.add_argument("--unit", choices=["words", "cased-words", "pieces"], required=True)
     parser.add_argument("--vocabulary-size", type=int, default=8000, help="of the pieces")
+    parser.add_argument("--every", type=int, default=1, help="take one training pair in this many")
     parser.add_argument("--priors", action="store_true", help="align the gold pairs later, with the priors")
     arguments = parser.parse_args()
     gold_set = GOLD_SETS[arguments.gold]
-    sides = [Side(arguments.data, gold_set, arguments.gold, name) for name in (gold_set.source, gold_set.target)]
+    sides = [
+        Side(arguments.data, gold_set, arguments.gold, name, arguments.every)
+        for name in (gold_set.source, gold_set.target)
+    ]
     name, units = make_units(arguments.unit, sides, arguments.vocabulary_size)
     folder = arguments.runs / f"{arguments.gold}-{name}{'-priors' if arguments.priors else ''}"
+    if arguments.every > 1:
+        folder = folder.with_name(f"{folder.name}-every-{arguments.every}")
     folder.mkdir(parents=True, exist_ok=True)
     source_words, target_words = (align_apart if arguments.priors else align_together)(folder, sides, units)
     golds = list(read_gold_alignments(arguments.data / "gold-alignments" / f"{arguments.gold}.gold", one_based=True))

@@ -129,7 +129,7 @@ def main() -> None:
             positions = [positions_by_words(a, *pair, spread) for a, pair in zip(links, pairs, strict=True)]
             print_row(f"words, {name} piece", method, *measure(pairs, positions))
     folder = arguments.runs / f"{arguments.gold}-pieces-{arguments.vocabulary_size}"
-    for method in methods if folder.exists() else []:
+    for method in methods if (folder / "reverse").exists() else []:
         links = read_links(folder, method, len(pairs))
         positions = [positions_by_pieces(a, *pair) for a, pair in zip(links, pairs, strict=True)]
         print_row("pieces", method, *measure(pairs, positions))
