@@ -77,7 +77,11 @@ def _fill_from_nearest(known: list[tuple[int, int]], length: int) -> list[int]:
 
 
 def _spread(source_pieces: range, num_target: int) -> list[int]:
-    """Positions of a target word's pieces within its source word, from the first to the last in even steps."""
+    """Positions of a target word's pieces within its source word, from the first to the last in even steps.
+
+    Always the first piece would make jumps easier to predict (by 0.2 bits a piece on German–English), but tell less of
+    the target piece (by 0.4 bits): `experiments/alignment/jump_entropy.py`.
+    """
     num_source = len(source_pieces)
     if num_source == 1:
         return [source_pieces.start + 1] * num_target
