@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from alidade.dictionary.constraints import FREE, Constraints, State, Use, WordBorders
+import pytest
+
+from alidade.dictionary.constraints import FREE, Constraints, State, Use, WordBorders, _continues_word
 from alidade.dictionary.entries import make_entry
 from alidade.dictionary.matching import Form, Match, Pieces
 from alidade.text.subwords import Subwords
@@ -168,6 +170,15 @@ def test_borders_of_words_in_a_vocabulary(target_subwords: Subwords) -> None:
     assert not {pieces["▁Mann"], pieces[","], PAD, BOS, EOS, UNK} & borders.continuing
     assert {pieces["("], pieces["▁("]} <= borders.glueing
     assert not {pieces["▁Mann"], pieces[","], pieces[")"], EOS} & borders.glueing
+
+
+@pytest.mark.parametrize(
+    ("piece", "expected"),
+    [("a", True), ("ß", True), ("7", True), ("-", True), ("-weiß", True), ("’s", True), (".5", True), ("<0xE2>", True)]
+    + [("▁a", False), ("▁", False), (",", False), ("’", False), (".", False), ("…", False), ("</s>", False)],
+)
+def test_what_goes_on_with_a_word(piece: str, expected: bool) -> None:
+    assert _continues_word(piece) is expected
 
 
 def test_chinese_words_follow_without_a_space(target_subwords: Subwords) -> None:

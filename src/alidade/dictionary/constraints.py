@@ -8,6 +8,7 @@ allowed, their pieces make a trie and the model chooses the way.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,8 +16,8 @@ from alidade.dictionary.matching import Match, Pieces
 from alidade.text.subwords import Subwords
 
 _SPACELESS_LANGUAGES = ("zh", "ja", "th", "lo", "km", "my")
-_OPENING = tuple("([{\"'„“‚‘«‹’-–/¿¡（「『《")
-"""After these a word may follow without a space."""
+_OPENING = tuple('([{"„“‚‘«‹–—/¿¡（「『《')
+"""After these a word may follow without a space. After a hyphen or an apostrophe it would be part of a longer one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,11 @@ class WordBorders:
 
 
 def _continues_word(piece: str) -> bool:
-    """Letters, digits and bytes without a space before them; a mark after a word is no part of it."""
-    return piece.startswith("<0x") or piece[0].isalnum()
+    """Letters, digits, bytes and inner marks without a space before them; other marks are no part of a word."""
+    return _INNER.match(piece) is not None
+
+
+_INNER = re.compile(r"<0x|[^\W_]|[-‐‑_]|['’ʼ][^\W_]|[.,:]\d")
 
 
 @dataclass(frozen=True, slots=True)
