@@ -10,7 +10,8 @@ import pytest
 
 from alidade.config import SubwordSettings
 from alidade.errors import AlidadeError
-from alidade.text.corpus import PreparedCorpus, write_corpus, write_manifest, write_side
+from alidade.text.arrays import write_side
+from alidade.text.corpus import PreparedCorpus, write_corpus, write_manifest
 from alidade.text.layout import Layout
 from alidade.text.subword_training import count_units, train_subwords
 from alidade.text.subwords import Subwords

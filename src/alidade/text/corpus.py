@@ -8,19 +8,19 @@ written last: a folder that has it is complete.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Self, TypedDict
+from typing import Any, Self, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from alidade.errors import AlidadeError
 from alidade.files import read_json, read_lines, write_aside, write_json
+from alidade.text.arrays import map_array, write_array, write_side
 from alidade.text.layout import Layout, Side
 from alidade.text.ragged import Ragged
 from alidade.text.subwords import Encoding, Subwords
@@ -107,7 +107,7 @@ class Split:
                 f'{self.folder}: this corpus was prepared without alignments (aligner.kind = "none"); a model that is '
                 "assisted by alignments needs them"
             )
-        return _map_array(self._layout.positions(self.name))
+        return map_array(self._layout.positions(self.name))
 
 
 @dataclass(frozen=True)
@@ -165,15 +165,15 @@ class _Side:
 
     @functools.cached_property
     def ids(self) -> npt.NDArray[Any]:
-        return _map_array(self._layout.ids(self._split, self._side))
+        return map_array(self._layout.ids(self._split, self._side))
 
     @functools.cached_property
     def words(self) -> npt.NDArray[Any]:
-        return _map_array(self._layout.words(self._split, self._side))
+        return map_array(self._layout.words(self._split, self._side))
 
     @functools.cached_property
     def offsets(self) -> npt.NDArray[np.int64]:
-        return _map_array(self._layout.offsets(self._split, self._side))
+        return map_array(self._layout.offsets(self._split, self._side))
 
     def span(self, index: int) -> slice:
         return slice(int(self.offsets[index]), int(self.offsets[index + 1]))
@@ -183,87 +183,6 @@ class _Side:
 
     def words_of(self, index: int) -> IntArray:
         return self.words[self.span(index)].astype(np.int64)
-
-
-def _map_array(path: Path) -> npt.NDArray[Any]:
-    try:
-        array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise AlidadeError(f"{path}: missing from the prepared corpus: prepare it again") from None
-    except ValueError as error:
-        raise AlidadeError(f"{path}: not a whole array ({error}): prepare the corpus again") from None
-    return array
-
-
-class ArrayWriter:
-    """A flat .npy array that is written piece by piece."""
-
-    def __init__(self, file: IO[bytes], dtype: npt.DTypeLike) -> None:
-        self._file = file
-        self._dtype = np.dtype(dtype)
-        self._digest = hashlib.sha256()
-        self.size = 0
-        self._write_header()
-
-    def append(self, values: npt.ArrayLike) -> None:
-        """Add values to the end."""
-        given = np.asarray(values)
-        most = np.iinfo(self._dtype).max
-        if given.size and given.max() > most:
-            raise AlidadeError(f"a sentence is too long: it has more than {most} pieces")
-        array = np.ascontiguousarray(given, dtype=self._dtype)
-        data = array.tobytes()
-        self._file.write(data)
-        self._digest.update(data)
-        self.size += array.size
-
-    def finish(self) -> str:
-        """Complete the file and return a hash of its content."""
-        self._file.seek(0)
-        self._write_header()  # NumPy leaves room for the length to grow
-        return self._digest.hexdigest()
-
-    def _write_header(self) -> None:
-        header = {"descr": np.lib.format.dtype_to_descr(self._dtype), "fortran_order": False, "shape": (self.size,)}
-        np.lib.format.write_array_header_1_0(self._file, header)
-
-
-class SideWriter:
-    """Writes the pieces of one side of a split."""
-
-    def __init__(self, ids: ArrayWriter, words: ArrayWriter, offsets: ArrayWriter) -> None:
-        self._ids, self._words, self._offsets = ids, words, offsets
-        self._offsets.append([0])
-
-    def append(self, ids: npt.ArrayLike, words: npt.ArrayLike, lengths: npt.ArrayLike) -> None:
-        """Add sentences: all their ids and words one after the other, and how many each has."""
-        start = self._ids.size
-        self._ids.append(ids)
-        self._words.append(words)
-        self._offsets.append(start + np.cumsum(np.asarray(lengths, dtype=np.int64)))
-
-    def finish(self) -> str:
-        """Complete the files and return a hash of their content."""
-        return " ".join([writer.finish() for writer in (self._ids, self._words, self._offsets)])
-
-
-@contextlib.contextmanager
-def write_array(path: Path, dtype: npt.DTypeLike) -> Iterator[ArrayWriter]:
-    """A writer for one flat array, complete or not there."""
-    with write_aside(path, "wb") as file:
-        yield ArrayWriter(file, dtype)
-
-
-@contextlib.contextmanager
-def write_side(layout: Layout, split: str, side: Side, vocabulary_size: int) -> Iterator[SideWriter]:
-    """A writer for the arrays of one side of a split."""
-    id_type = np.uint16 if vocabulary_size <= np.iinfo(np.uint16).max + 1 else np.uint32
-    with (
-        write_array(layout.ids(split, side), id_type) as ids,
-        write_array(layout.words(split, side), np.uint16) as words,
-        write_array(layout.offsets(split, side), np.int64) as offsets,
-    ):
-        yield SideWriter(ids, words, offsets)
 
 
 class SplitManifest(TypedDict):
