@@ -78,7 +78,7 @@ class CleaningSettings(Settings):
     """Which pairs are kept. NFC, control characters and white space are always put right."""
 
     max_words: Positive = 120
-    """Longest side, in words."""
+    """Longest side, in words (in characters for Chinese)."""
     max_characters: Positive = 1000
     max_ratio: float = Field(default=4.0, ge=1.0)
     """Longest allowed ratio of the two sides' lengths in words (in characters for Chinese)."""

@@ -12,6 +12,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Self, TypeVar
 
+CHUNK = 2000
+"""Lines that travel together to a process and back: enough to be worth the way."""
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

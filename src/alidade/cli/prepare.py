@@ -88,17 +88,18 @@ def _print_account(preparation: Preparation, console: Console) -> None:
         f"pieces; vocabularies of {subwords['source_pieces']:,} and {subwords['target_pieces']:,} pieces"
         f"{' (joint)' if subwords['joint'] else ''}"
     )
-    console.print(f"The prepared corpus is in {preparation.config.corpus}", soft_wrap=True)
+    console.print(f"The prepared corpus is in {preparation.config.corpus.resolve()}", soft_wrap=True, markup=False)
 
 
 def _table_of_drops(cleaned: dict[str, Any]) -> Table:
+    from rich.markup import escape
     from rich.table import Column, Table
 
     bitexts = cleaned["bitexts"]
     reasons = list(dict.fromkeys(reason for bitext in bitexts for reason in bitext["dropped"]))
     table = Table(Column("pairs", no_wrap=True), title="What cleaning kept and dropped", title_justify="left")
     for bitext in bitexts:
-        table.add_column(bitext["name"], justify="right", max_width=28)
+        table.add_column(escape(bitext["name"]), justify="right", max_width=28)
     for label in ("read", *reasons, "kept", "written"):
         counts = [bitext["dropped"].get(label, 0) if label in reasons else bitext[label] for bitext in bitexts]
         table.add_row(f"dropped: {label}" if label in reasons else label, *(f"{count:,}" for count in counts))

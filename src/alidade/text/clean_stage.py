@@ -12,15 +12,12 @@ from rich.console import Console
 from alidade.config import PrepareConfig
 from alidade.errors import AlidadeError
 from alidade.files import write_aside
-from alidade.parallel import Workers, chunked
+from alidade.parallel import CHUNK, Workers, chunked
 from alidade.progress import track
 from alidade.text.arrays import write_array
 from alidade.text.bitext import Pair, count_pairs, count_raw_pairs, read_bitext, read_parallel_lines
 from alidade.text.cleaning import Cleaner, CleanPair, Reason, SeenPairs
 from alidade.text.layout import Layout
-
-CHUNK = 2000
-"""Pairs that travel together to a process and back."""
 
 
 class CleanedChunk(NamedTuple):

@@ -18,12 +18,12 @@ from alidade.alignment.symmetrisation import Symmetrisation, symmetrise
 from alidade.config import AlignerSettings
 from alidade.errors import AlidadeError
 from alidade.files import read_lines, write_aside
-from alidade.parallel import Workers, chunked
+from alidade.parallel import CHUNK, Workers, chunked
 from alidade.progress import track
 from alidade.text.arrays import write_array
 from alidade.text.bitext import count_lines
 from alidade.text.layout import SIDES, Layout
-from alidade.text.piece_stages import CHUNK, SharedSubwords, read_split
+from alidade.text.piece_stages import SharedSubwords, read_split
 from alidade.text.subwords import Encoding, Subwords
 from alidade.text.words import split_chunk
 

@@ -15,16 +15,13 @@ from rich.console import Console
 
 from alidade.config import PrepareConfig
 from alidade.files import open_text, write_aside
-from alidade.parallel import Workers, chunked
+from alidade.parallel import CHUNK, Workers, chunked
 from alidade.progress import track
 from alidade.text.arrays import write_side
 from alidade.text.bitext import count_lines, read_parallel_lines
 from alidade.text.layout import Layout, Side
 from alidade.text.subword_training import count_units, train_subwords
 from alidade.text.subwords import Subwords
-
-CHUNK = 2000
-"""Pairs that travel together to a process and back."""
 
 
 class SidePieces(NamedTuple):
