@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from alidade.models.cache import Rows
 from alidade.models.layers import Dropout, Memory, Output, pick_states
-from alidade.models.recurrent import LayerStates, RecurrentEncoder, WordEmbedding, lstm_cell, pick_rows
+from alidade.models.recurrent import LayerStates, LstmLayer, RecurrentEncoder, WordEmbedding, lstm_layers, pick_rows
 from alidade.models.transformer import Tying, real_tokens
 from alidade.text.batching import Batch
 
@@ -59,11 +59,9 @@ class AttentiveDecoder(nn.Module):
         """bias: from W s + U h_{b_i}, (N, A), to what the aligned position gains inside the energy's dot product."""
         super().__init__()
         self.embedding = embedding
-        self.num_layers = num_layers
         self.initial = nn.Linear(width, 2 * num_layers * width)
-        self.word_gates = nn.Linear(embedding.embedding_dim, 4 * width)
-        self.fed_gates = nn.Linear(2 * width, 4 * width, bias=False)
-        self.upper_gates = nn.ModuleList(nn.Linear(2 * width, 4 * width) for _ in range(num_layers - 1))
+        self.word_gates = nn.Linear(embedding.embedding_dim, 4 * width, bias=False)
+        self.layers = nn.ModuleList(LstmLayer(width, width) for _ in range(num_layers))
         self.query = nn.Linear(width, attention, bias=False)  # W
         self.key = nn.Linear(width, attention)  # U
         self.energy = nn.Parameter(torch.empty(attention).uniform_(-(attention**-0.5), attention**-0.5))  # v
@@ -106,16 +104,16 @@ class AttentiveDecoder(nn.Module):
     def start(self, memory: Memory) -> tuple[Tensor, LayerStates]:
         """a_0, zero, and the layers' states before the first step, from the mean of the encoder's states."""
         mean = memory.states.sum(dim=1) / memory.lengths[:, None]
-        states = self.initial(mean).tanh().chunk(2 * self.num_layers, dim=-1)
+        states = self.initial(mean).tanh().chunk(2 * len(self.layers), dim=-1)
         return torch.zeros_like(mean), tuple(zip(states[::2], states[1::2], strict=True))
 
     def advance(self, gates_of_words: Tensor, fed: Tensor, states: LayerStates) -> tuple[Tensor, LayerStates]:
         """s_i, (N, D), and the layers' new states, from e_{i-1} as gates (N, 4D) and a_{i-1} (N, D)."""
-        gates = torch.addmm(gates_of_words, torch.cat([fed, states[0][0]], dim=-1), self.fed_gates.weight.t())
-        output, cell = lstm_cell(gates, states[0][1])
+        bottom, *upper = lstm_layers(self.layers)
+        output, cell = bottom.step(fed, states[0], gates_of_words)
         new_states = [(output, cell)]
-        for layer, (h, c) in zip(self.upper_gates, states[1:], strict=True):
-            h, c = lstm_cell(layer(torch.cat([self.dropout(output), h], dim=-1)), c)
+        for layer, state in zip(upper, states[1:], strict=True):
+            h, c = layer.step(self.dropout(output), state)
             new_states.append((h, c))
             output = output + h
         return output, tuple(new_states)
@@ -152,7 +150,7 @@ class AttentiveState:
         decoder = self._decoder
         gates_of_words = decoder.word_gates(decoder.embedding(words.flatten()))
         output, self._states = decoder.advance(gates_of_words, self._fed, self._states)  # (B * K, D)
-        self._query = decoder.query(output)
+        self._query: Tensor = decoder.query(output)
         self._energies = decoder.energies(self._query.view(*words.shape, -1), self._source).flatten(0, 1)  # (B * K, S)
         self._output = decoder.state(output)
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from alidade.models.layers import Dropout, Memory, Output, pick_states
-from alidade.models.recurrent import LayerStates, LstmStack, RecurrentEncoder, WordEmbedding, pick_rows
+from alidade.models.recurrent import LstmStack, RecurrentEncoder, WordEmbedding, pick_rows
 from alidade.models.transformer import real_tokens
 from alidade.models.transformer_jumps import jumps_to_positions
 from alidade.text.batching import Batch
@@ -54,17 +54,14 @@ class RnnJumps(nn.Module):
     def forward(self, batch: Batch, memory: Memory | None = None) -> Tensor:
         """Features (N, D) of the batch's real target tokens."""
         memory = self.encode(batch.source) if memory is None else memory
-        previous_states = pick_states(memory.states, batch.previous_positions)
-        features, _ = self.advance(batch.target_in, previous_states)
-        return real_tokens(features, batch)
+        inputs = self.read(batch.target_in, pick_states(memory.states, batch.previous_positions))
+        features: Tensor = self.decoder(inputs.transpose(0, 1)).transpose(0, 1)  # (B, T, D)
+        dropped: Tensor = self.dropout(real_tokens(features, batch))
+        return dropped
 
-    def advance(
-        self, words: Tensor, previous_states: Tensor, states: LayerStates | None = None
-    ) -> tuple[Tensor, LayerStates]:
-        """r_i, (B, T, D), from e_{i-1}, (B, T), and h_{b_{i-1}}, (B, T, D)."""
-        inputs = torch.cat([self.embedding(words), self.dropout(previous_states)], dim=-1).transpose(0, 1)
-        outputs, states = self.decoder(inputs, states)
-        return self.dropout(outputs.transpose(0, 1)), states
+    def read(self, words: Tensor, previous_states: Tensor) -> Tensor:
+        """[e_{i-1}; h_{b_{i-1}}], what the LSTM reads: words (...), previous_states (..., D)."""
+        return torch.cat([self.embedding(words), self.dropout(previous_states)], dim=-1)
 
     def targets(self, batch: Batch) -> Tensor:
         """The jumps as classes 0 .. 2 * max_jump, wider ones clipped: (N,)."""
@@ -88,23 +85,19 @@ class RnnJumpsState:
         self._beam_size = beam_size
         self._source = memory.states
         self._lengths = memory.lengths
-        self._states: LayerStates | None = None
+        self._states = model.decoder.start(len(memory.states) * beam_size)
 
     def position_logp(self, words: Tensor, previous_positions: Tensor) -> Tensor:
-        previous_states = pick_states(self._source, previous_positions)  # (B, K, D)
-        steps = words.view(-1, 1), previous_states.flatten(0, 1)[:, None]  # (B * K, 1) and (B * K, 1, D)
-        features, self._states = self._model.advance(*steps, self._states)
-        jump_logits = self._model.output(features.view(*words.shape, -1))
+        inputs = self._model.read(words, pick_states(self._source, previous_positions)).flatten(0, 1)
+        features, self._states = self._model.decoder.step(inputs, self._states)  # (B * K, D)
+        jump_logits = self._model.output(features).view(*words.shape, -1)
         return jumps_to_positions(jump_logits, previous_positions, self._lengths, self._source.shape[1])
 
     def commit(self, parents: Tensor) -> None:
         first = torch.arange(len(parents), device=parents.device)[:, None] * self._beam_size
-        self._pick((first + parents).flatten())
+        self._states = pick_rows(self._states, (first + parents).flatten())
 
     def keep(self, sentences: Tensor) -> None:
         self._source, self._lengths = self._source[sentences], self._lengths[sentences]
-        self._pick((sentences[:, None] * self._beam_size + torch.arange(self._beam_size)).flatten())
-
-    def _pick(self, hypotheses: Tensor) -> None:
-        if self._states is not None:
-            self._states = pick_rows(self._states, hypotheses)
+        hypotheses = sentences[:, None] * self._beam_size + torch.arange(self._beam_size, device=sentences.device)
+        self._states = pick_rows(self._states, hypotheses.flatten())
