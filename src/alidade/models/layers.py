@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from alidade.models.linear import Linear
 from alidade.text.vocabulary import PAD
 
 
@@ -96,9 +97,9 @@ class Output(nn.Linear):
         self.weight = embedding.weight
 
 
-def linear(inputs: int, outputs: int, *, parts: int = 1) -> nn.Linear:
+def linear(inputs: int, outputs: int, *, parts: int = 1) -> Linear:
     """A linear layer with Glorot's initialisation; several stacked `parts` start as each would on its own."""
-    layer = nn.Linear(inputs, outputs)
+    layer = Linear(inputs, outputs)
     nn.init.xavier_uniform_(layer.weight, gain=math.sqrt((inputs + outputs) / (inputs + outputs / parts)))
     nn.init.zeros_(layer.bias)
     return layer
@@ -218,7 +219,9 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        contracted: Tensor = self.contract(self.dropout(F.relu(self.expand(x))))
+        # Search replaces the layers by packed ones.
+        hidden = self.expand.rectified(x) if isinstance(self.expand, Linear) else F.relu(self.expand(x))
+        contracted: Tensor = self.contract(self.dropout(hidden))
         return contracted
 
 

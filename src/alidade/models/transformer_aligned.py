@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from alidade.models.decoder import Decoder, DecoderState
 from alidade.models.layers import Embedding, Encoder, Memory, Output, Shape, pick_states
+from alidade.models.linear import Linear
 from alidade.models.transformer import Tying, real_tokens, tie_embeddings
 from alidade.text.batching import Batch
 
@@ -79,8 +80,8 @@ class AlignedTransformer(nn.Module):
         return DecoderState(self.decoder, memory, tables, beam_size, max_length, records_attention=records_attention)
 
 
-def alignment_head(width: int) -> nn.Linear:
+def alignment_head(width: int) -> Linear:
     """The columns of W_o that read h_{b_i}: zero at the start of training."""
-    head = nn.Linear(width, width, bias=False)
+    head = Linear(width, width, bias=False)
     nn.init.zeros_(head.weight)
     return head

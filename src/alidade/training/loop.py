@@ -31,6 +31,7 @@ from alidade.training.checks import check_resuming, check_training
 from alidade.training.display import Display
 from alidade.training.history import History
 from alidade.training.log import Log
+from alidade.training.memory import keep_freed_memory
 from alidade.training.meter import Meter, Stopwatch
 from alidade.training.objective import Objective
 from alidade.training.results import Results
@@ -47,6 +48,7 @@ def train(config: TrainConfig, console: Console | None = None) -> Path:
     """Train what the settings say, from the start or from the last checkpoint; returns the finished model folder."""
     corpus = PreparedCorpus.open(config.training.corpus)
     check_training(config, corpus)
+    keep_freed_memory()
     fabric = _launch(config.training)
     if config.training.threads:
         torch.set_num_threads(config.training.threads)

@@ -25,6 +25,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from alidade.models.linear import can_multiply, multiply
+
 CHUNK_LOGITS = 2**23
 """Logits in one chunk: 32 MB of float32. Smaller chunks make slow matrix products, larger ones leave the cache."""
 SMALLEST_CHUNK = 512
@@ -100,6 +102,8 @@ class _OutputLayer:
 
     def logits(self, rows: slice) -> Tensor:
         """(rows, V)"""
+        if can_multiply(self.features):
+            return multiply(self.features[rows], self.factor, self.bias)
         logits = torch.mm(self.features[rows], self.factor.T).to(self.weight.dtype)
         return logits if self.bias is None else logits.add_(self.bias)
 
@@ -125,7 +129,10 @@ class _Gradients:
             self.bias += logits_gradient.sum(0)
         features = self._layer.features[rows]
         gradient = logits_gradient.to(features.dtype)
-        torch.mm(gradient, self._layer.factor, out=self.features[rows])
+        if can_multiply(gradient):
+            self.features[rows] = multiply(gradient, self._layer.factor.T)
+        else:
+            torch.mm(gradient, self._layer.factor, out=self.features[rows])
         if features.dtype == self.weight.dtype:
             self.weight.addmm_(gradient.T, features)
         else:
