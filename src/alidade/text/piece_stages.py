@@ -143,10 +143,9 @@ def _count_side(
     with open_text(layout.text("train", side)) as lines:
         chunks = chunked(itertools.islice(lines, 0, None, step), CHUNK)
         counts = workers.map_in_order(functools.partial(_count_chunk, language), chunks)
-        for num_sentences, units in track(
+        for _, units in track(
             counts, f"counting {side} words", num_pairs // step, console=console, weigh=lambda c: c[0]
         ):
-            del num_sentences
             counted.update(units)
     return counted
 
