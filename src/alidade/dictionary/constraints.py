@@ -9,7 +9,7 @@ allowed, their pieces make a trie and the model chooses the way.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from alidade.dictionary.matching import Match, Pieces
@@ -75,6 +75,12 @@ class State:
     def has_used(self, match: int) -> bool:
         return any(use.match == match for use in self.uses)
 
+    @property
+    def rule_key(self) -> tuple[object, ...]:
+        """What rules depend on: all but where in the target the forms stand."""
+        used = frozenset([use.match for use in self.uses])
+        return used, self.under_way, self.written, self.has_just_used, self.is_glued, self.echo
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -95,6 +101,10 @@ FREE = Rule()
 """Anything may come."""
 
 
+INITIAL = State()
+"""The state of an empty hypothesis."""
+
+
 class Constraints:
     """The matches of one sentence as rules for its hypotheses."""
 
@@ -108,11 +118,6 @@ class Constraints:
         self._match_at = {
             position: number for number, match in enumerate(matches) if match.forms for position in match.positions
         }
-
-    @property
-    def positions(self) -> Iterable[int]:
-        """The source positions that have a match: elsewhere all rules of a state are the same."""
-        return self._match_at
 
     def unused(self, state: State) -> tuple[int, ...]:
         """The matches that are not even under way (and that the vocabulary can write)."""
@@ -156,6 +161,9 @@ class Constraints:
 
     def advance(self, state: State, word: int, *, place: int, begun: tuple[int, ...] = ()) -> State:
         """The state after a word, the target's piece number `place`; `begun` has the matches one of which it begins."""
+        is_glued = word in self._borders.glueing
+        if state is INITIAL and not begun and not is_glued:  # nearly always
+            return state
         if state.under_way is not None:
             written = (*state.written, word)
             if any(_starts_with(form, written) for form in self._sequences[state.under_way]):
@@ -167,7 +175,6 @@ class Constraints:
             if word in self._next_words(match, (), is_glued=state.is_glued):
                 return self._write(state, match, (word,), place)
         echo = self._echo(state, word)
-        is_glued = word in self._borders.glueing
         if state.has_just_used or is_glued != state.is_glued or echo != state.echo:
             return State(state.uses, is_glued=is_glued, echo=echo)
         return state
@@ -205,6 +212,8 @@ class Constraints:
 
     def _echo(self, state: State, word: int) -> Pieces:
         """The longest end of what is written that begins a used form."""
+        if not state.uses:
+            return ()
         forms = [form for use in state.uses for form in self._sequences[use.match]]
         pieces = (*state.echo, word)
         for start in range(len(pieces)):

@@ -1,8 +1,8 @@
 """The constraint states of a whole beam, B sentences × K hypotheses, as tables that a search can look up.
 
 Only sentences with matches take part: their hypotheses are numbered 0 .. n-1 (*slots*), whatever their place in the
-grid. A state is turned into rows of tables once (`View`) and shared by all hypotheses that are in that state; most
-words leave a hypothesis's state as it is.
+grid. A state is turned into rows of tables once (`View`) and shared by all hypotheses that follow the same rules;
+most words leave a hypothesis's state as it is.
 
 Dimensions: K beam, S source positions, n hypotheses of sentences with matches.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from alidade.dictionary.constraints import FREE, Constraints, Rule, State, Use
+from alidade.dictionary.constraints import FREE, INITIAL, Constraints, Rule, State, Use
 from alidade.text.vocabulary import EOS, PAD
 
 BoolArray = npt.NDArray[np.bool_]
@@ -41,9 +41,8 @@ class ConstrainedSentence:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A state as rows of tables."""
+    """The rules of a state as rows of tables."""
 
-    state: State
     rules: IntArray
     """(S,) the number of the rule at each position."""
     unused: BoolArray
@@ -69,14 +68,17 @@ class StateGrid:
         self.rules: list[Rule] = [FREE]
         """By number; 0 is the rule that allows everything."""
         self._number_of_rule: dict[Rule, int] = {FREE: 0}
-        self._known_views: list[dict[State, View]] = [{} for _ in sentences]
-        self._views = [
-            [self._view(number, State())] * beam_size if sentence else [] for number, sentence in enumerate(sentences)
+        self._known_views: list[dict[tuple[object, ...], View]] = [{} for _ in sentences]
+        self._cells = [
+            [(INITIAL, self._view(number, INITIAL))] * beam_size if sentence else []
+            for number, sentence in enumerate(sentences)
         ]
         self._lay_out()
 
     def _lay_out(self) -> None:
-        self.views = [view for views in self._views for view in views]
+        self.states = [state for cells in self._cells for state, _ in cells]
+        """(n,)"""
+        self.views = [view for cells in self._cells for _, view in cells]
         """(n,)"""
         if self.views:
             self.rule_table: IntArray = np.stack([view.rules for view in self.views])
@@ -108,7 +110,7 @@ class StateGrid:
     def rule_to_begin_any(self, slot: int) -> int:
         """The number of the rule that one of the unused matches must begin."""
         _, sentence = self.owners[slot // self.beam_size]
-        state = self.views[slot].state
+        state = self.states[slot]
         return self._number(sentence.constraints.rule_to_begin(state, sentence.constraints.unused(state)))
 
     def advance(
@@ -118,7 +120,7 @@ class StateGrid:
         if self.views:
             for number, _ in self.owners:
                 steps = zip(parents[number], positions[number], words[number], strict=True)
-                self._views[number] = [self._next_view(number, *step, begun) for step in steps]
+                self._cells[number] = [self._next_cell(number, *step, begun) for step in steps]
             self._lay_out()
         self.step += 1
 
@@ -128,58 +130,51 @@ class StateGrid:
         sentence = self.sentences[number]
         if sentence is None:
             return ()
-        view = self._views[number][beam]
+        state, _ = self._cells[number][beam]
         if word == EOS:
-            return sentence.constraints.completed(view.state, self.step).uses
-        last = self._next_view(number, beam, position, word, begun)
-        return sentence.constraints.completed(last.state, self.step + 1).uses
+            return sentence.constraints.completed(state, self.step).uses
+        state, _ = self._next_cell(number, beam, position, word, begun)
+        return sentence.constraints.completed(state, self.step + 1).uses
 
     def keep(self, sentences: list[int]) -> None:
         """Go on with these sentences of the batch only."""
         self.sentences = [self.sentences[number] for number in sentences]
         self._known_views = [self._known_views[number] for number in sentences]
-        self._views = [self._views[number] for number in sentences]
+        self._cells = [self._cells[number] for number in sentences]
         self._lay_out()
 
-    def _next_view(self, number: int, parent: int, position: int, word: int, begun: Begun) -> View:
-        view = self._views[number][parent]
+    def _next_cell(self, number: int, parent: int, position: int, word: int, begun: Begun) -> tuple[State, View]:
+        cell = self._cells[number][parent]
         if word == PAD:  # a dead hypothesis
-            return view
+            return cell
         matches = begun.get((number * self.beam_size + parent, position), ())
-        state = self._constraints(number).advance(view.state, word, place=self.step, begun=matches)
-        return view if state is view.state else self._view(number, state)
+        state = self._constraints(number).advance(cell[0], word, place=self.step, begun=matches)
+        return cell if state is cell[0] else (state, self._view(number, state))
 
     def _view(self, number: int, state: State) -> View:
-        known = self._known_views[number]
-        if state not in known:
-            known[state] = self._make_view(self._constraints(number), state)
-        return known[state]
+        known, key = self._known_views[number], state.rule_key
+        if key not in known:
+            known[key] = self._make_view(self._constraints(number), state)
+        return known[key]
 
     def _make_view(self, constraints: Constraints, state: State) -> View:
         elsewhere = constraints.rule(state, None)
         rules = np.full(self.num_positions, self._number(elsewhere))
-        for position in constraints.positions:
-            rules[position] = self._number(constraints.rule(state, position))
-        positions = [match.positions for match in constraints.matches]
-        unused = [position for match in constraints.unused(state) for position in positions[match]]
-        used = [position for use in state.uses for position in positions[use.match]]
+        unused, used = np.zeros((2, self.num_positions), dtype=np.bool_)
+        for number, match in enumerate(constraints.matches):
+            if match.forms:
+                own = slice(match.positions.start, match.positions.stop)
+                rules[own] = self._number(constraints.rule(state, match.positions.start))
+                used[own] = state.has_used(number)
+                unused[own] = not used[match.positions.start] and number != state.under_way
         form = None
         if state.under_way is not None and not elsewhere.is_free:
-            form = self._mask(positions[state.under_way])
+            positions = constraints.matches[state.under_way].positions
+            form = np.zeros(self.num_positions, dtype=np.bool_)
+            form[positions.start : positions.stop] = True
         return View(
-            state,
-            rules,
-            self._mask(unused),
-            self._mask(used),
-            form,
-            constraints.may_end(state),
-            constraints.pieces_needed(state),
+            rules, unused, used, form, may_end=constraints.may_end(state), num_needed=constraints.pieces_needed(state)
         )
-
-    def _mask(self, positions: Sequence[int]) -> BoolArray:
-        mask = np.zeros(self.num_positions, dtype=np.bool_)
-        mask[list(positions)] = True
-        return mask
 
     def _number(self, rule: Rule) -> int:
         number = self._number_of_rule.setdefault(rule, len(self.rules))

@@ -56,8 +56,11 @@ class DictionaryConstraints:
         self._is_assisted = is_assisted
         self._grid = StateGrid(sentences, beam_size)
         self._begun: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._can_spare: list[bool] = []
+        """For each rule whether it lets a word go on instead."""
         self._is_continuing = torch.zeros(vocabulary_size, dtype=torch.bool)
         self._is_continuing[list(borders.continuing)] = True
+        self._continuing = self._is_continuing.float()
         self._lay_out_cells()
         self._lay_out_rules()
 
@@ -127,12 +130,12 @@ class DictionaryConstraints:
 
     def _keep_from_ending(self, numbers: Tensor, slots: Tensor, index: Tensor, word_logp: Tensor) -> Tensor:
         """Baselines in `require`: a row that would end must begin something unused instead."""
-        views = [self._grid.views[slot] for slot in slots.tolist()]
-        may_end = torch.tensor([view.may_end for view in views])
+        may_end = torch.tensor([view.may_end for view in self._grid.views])[slots]
         wants_end = (word_logp[index, EOS] > math.log(LIKELY)) | self._must_hurry[slots]
         for row in (wants_end & ~may_end).nonzero().view(-1).tolist():
-            if views[row].state.under_way is None:
-                numbers[row] = self._grid.rule_to_begin_any(int(slots[row]))
+            slot = int(slots[row])
+            if self._grid.states[slot].under_way is None:
+                numbers[row] = self._grid.rule_to_begin_any(slot)
         word_logp[index[~may_end & ~self._is_given[slots]], EOS] = -math.inf
         return numbers
 
@@ -140,12 +143,12 @@ class DictionaryConstraints:
         """Rows that would begin a form but most probably go on with a word are left to do so, if there is time."""
         if self._grid.step == 0:
             return numbers
-        can_spare = torch.tensor([bool(rule.begins) and not rule.starts_word for rule in self._grid.rules])
-        rows = (can_spare[numbers] & ~self._must_hurry[slots]).nonzero().view(-1)
+        for rule in self._grid.rules[len(self._can_spare) :]:
+            self._can_spare.append(bool(rule.begins) and not rule.starts_word)
+        rows = (torch.tensor(self._can_spare)[numbers] & ~self._must_hurry[slots]).nonzero().view(-1)
         if not len(rows):
             return numbers
-        continuing = self._is_continuing.to(word_logp.dtype)
-        probability = word_logp[index[rows], : len(continuing)].exp() @ continuing
+        probability = word_logp[index[rows], : len(self._is_continuing)].exp() @ self._continuing
         return numbers.index_fill(0, rows[probability > LIKELY], 0)
 
     def _note_begun(self, rows: EvaluatedRows, ruled_rows: Tensor, numbers: Tensor) -> None:
