@@ -10,6 +10,25 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from alidade.config import TrainConfig
+from alidade.text.corpus import PreparedCorpus, write_corpus
+from alidade.text.synthetic import Task, make_corpus, make_pairs
+
+
+def small_corpus(
+    folder: Path, task: Task = "lexicon", num_train: int = 300, num_dev: int = 40, *, has_positions: bool = True
+) -> PreparedCorpus:
+    """A synthetic corpus; without positions it is as if no aligner had been run."""
+    pairs = make_pairs(task, num_train + num_dev)
+    corpus = make_corpus(folder, pairs[:num_train], pairs[num_train:])
+    if has_positions:
+        return corpus
+    assert corpus.dev is not None
+    train, dev = (
+        [(split.source(i).tolist(), split.target(i).tolist(), None) for i in range(len(split))]
+        for split in (corpus.train, corpus.dev)
+    )
+    return write_corpus(folder, corpus.source_subwords, corpus.target_subwords, train, dev)
+
 
 TRANSFORMER = {
     "kind": "transformer",

@@ -11,8 +11,7 @@ from alidade.text.corpus import write_corpus
 from alidade.text.subword_training import count_units, train_subwords
 from alidade.text.subwords import Subwords
 from alidade.training.loop import train
-from small_runs import ALIGNED, JUMPS, RNN_JUMPS, TRANSFORMER, run_config
-from synthetic import examples, make_corpus, word_pieces
+from small_runs import ALIGNED, JUMPS, RNN_JUMPS, TRANSFORMER, run_config, small_corpus
 
 
 @pytest.fixture(scope="module")
@@ -35,17 +34,17 @@ def assert_refused(message: str, folder: Path, corpus: Path, **settings: Any) ->
     ],
 )
 def test_a_corpus_without_positions(tmp_path: Path, kind: str, roles: dict[str, Any]) -> None:
-    corpus = make_corpus(tmp_path / "corpus", num_train=20, num_dev=5, has_positions=False)
+    corpus = small_corpus(tmp_path / "corpus", num_train=20, num_dev=5, has_positions=False)
     assert_refused(f"{kind} needs a position for each target piece", tmp_path / "run", corpus.folder, **roles)
 
 
 def test_the_baseline_needs_no_positions(tmp_path: Path) -> None:
-    corpus = make_corpus(tmp_path / "corpus", num_train=20, num_dev=5, has_positions=False)
+    corpus = small_corpus(tmp_path / "corpus", num_train=20, num_dev=5, has_positions=False)
     assert train(run_config(tmp_path / "run", corpus.folder, steps=1)).exists()
 
 
 def test_a_corpus_without_dev_pairs(tmp_path: Path) -> None:
-    corpus = write_corpus(tmp_path / "corpus", word_pieces(), word_pieces(), examples("copy", 20, seed=1))
+    corpus = small_corpus(tmp_path / "corpus", num_train=20, num_dev=0)
     assert_refused("no dev pairs", tmp_path / "run", corpus.folder)
 
 
@@ -81,9 +80,9 @@ def test_freezing_what_is_not_there(lexicon_corpus: Path, tmp_path: Path, baseli
 
 
 def test_a_corpus_that_changed_during_the_run(tmp_path: Path) -> None:
-    make_corpus(tmp_path / "corpus", num_train=30, num_dev=5)
+    small_corpus(tmp_path / "corpus", num_train=30, num_dev=5)
     train(run_config(tmp_path / "run", tmp_path / "corpus", steps=1))
-    make_corpus(tmp_path / "corpus", "reverse", num_train=30, num_dev=5)
+    small_corpus(tmp_path / "corpus", "reverse", num_train=30, num_dev=5)
     with pytest.raises(AlidadeError, match="the corpus has changed"):
         train(run_config(tmp_path / "run", tmp_path / "corpus", steps=2))
 
