@@ -91,3 +91,10 @@ def test_a_loss_that_is_no_number_names_the_last_good_checkpoint(lexicon_corpus:
     wild = {"learning_rate": 1e30, "warmup": 1, "clip_norm": 0.0, "save_every": 1, "steps": 50}
     with pytest.raises(AlidadeError, match=r"the last good checkpoint is .*checkpoints/0000000\d"):
         train(run_config(tmp_path / "run", lexicon_corpus, **wild))
+
+
+def test_bleu_of_what_cannot_translate(lexicon_corpus: Path, tmp_path: Path) -> None:
+    refused = {"folder": tmp_path / "run", "corpus": lexicon_corpus}
+    assert_refused("must be a multiple of training.validate_every", **refused, bleu_every=5)
+    assert_refused("alignment model alone cannot translate", **refused, alignment=JUMPS, bleu_every=4)
+    assert_refused(r"without an \[alignment\] model", **refused, lexical=ALIGNED, bleu_every=4)

@@ -41,6 +41,8 @@ def check_training(config: TrainConfig, corpus: PreparedCorpus) -> None:
     if config.training.init_from is not None:
         _check_start(config, corpus)
     _check_freezing(config)
+    if config.training.bleu_every:
+        _check_translating(config)
 
 
 def check_resuming(config: TrainConfig, corpus: PreparedCorpus, *, is_resumed: bool) -> None:
@@ -132,3 +134,20 @@ def _check_frozen_start(role: str, training: TrainingSettings) -> None:
         )
     if role not in load_description(training.init_from).roles:
         raise AlidadeError(f'training.freeze: {training.init_from} has no {role} model, so "{role}" cannot be frozen')
+
+
+def _check_translating(config: TrainConfig) -> None:
+    """Dev BLEU is measured at validations, and needs a system that can translate."""
+    training = config.training
+    if training.bleu_every % training.validate_every:
+        raise AlidadeError(
+            f"training.bleu_every = {training.bleu_every} must be a multiple of training.validate_every = "
+            f"{training.validate_every}: translations are made from validated weights"
+        )
+    if config.lexical is None:
+        raise AlidadeError("training.bleu_every: an alignment model alone cannot translate; set it to 0")
+    if config.lexical.kind in ASSISTED and config.alignment is None:
+        raise AlidadeError(
+            f"training.bleu_every: {config.lexical.kind} cannot translate without an [alignment] model; set it to 0 "
+            "or train both"
+        )

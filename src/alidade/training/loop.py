@@ -129,10 +129,10 @@ class Trainer:
         for update in self.plan.updates_from(self.history.step):
             self._update(update, stopwatch)
             is_last = self.history.step >= self.settings.steps
-            if is_last or self.history.step % self.settings.validate_every == 0:
+            if is_last or self._is_due(self.settings.validate_every):
                 self._validate()
             is_last = self.history.is_over(self.settings)
-            if is_last or signals.is_requested or self.history.step % self.settings.save_every == 0:
+            if is_last or signals.is_requested or self._is_due(self.settings.save_every):
                 self._save()
             if is_last:
                 return
@@ -218,9 +218,21 @@ class Trainer:
             if is_best:
                 self.results.save(self.results.best, self.system)
         figures = _figures(scores)
+        if self.is_first_process and self._is_due(self.settings.bleu_every):
+            figures["bleu"] = self._dev_bleu()
         self.display.show_validation(self.history.step, figures, is_best=is_best)
         if self.log is not None:
             self.log.write("dev", self.history.step, figures)
+
+    def _is_due(self, every: int) -> bool:
+        return every > 0 and self.history.step % every == 0
+
+    def _dev_bleu(self) -> float:
+        from alidade.training.dev_bleu import dev_bleu  # the search, which most runs do not need
+
+        assert self.corpus.dev is not None  # check_training has seen to it
+        snapshot = self.results.snapshot(self.history.step)
+        return dev_bleu(snapshot, self.corpus.dev, self.corpus.target_subwords.language)
 
     def _scores(self) -> Scores:
         assert self.corpus.dev is not None  # check_training has seen to it

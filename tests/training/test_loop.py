@@ -1,0 +1,85 @@
+"""What a run writes while it goes on and when it is over."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from rich.console import Console
+
+from alidade.models.folder import load_model_folder, read_weights
+from alidade.training.display import Display
+from alidade.training.loop import train
+from small_runs import ALIGNED, JUMPS, TRANSFORMER, final_weights, logged, run_config
+
+
+def test_a_run_leaves_a_model_the_best_and_figures(lexicon_corpus: Path, tmp_path: Path) -> None:
+    config = run_config(tmp_path, lexicon_corpus, steps=20, validate_every=10)
+    assert train(config) == tmp_path / "model"
+    for folder in ("model", "best"):
+        assert load_model_folder(tmp_path / folder).system.lexical is not None
+    assert [line["step"] for line in logged(tmp_path, "train")] == [10, 20]
+    assert [line["step"] for line in logged(tmp_path, "dev")] == [10, 20]
+    assert logged(tmp_path, "train")[-1]["tokens_per_second"] > 0
+    assert list((tmp_path / "tensorboard").iterdir())
+    assert len(list((tmp_path / "checkpoints").iterdir())) == 2
+
+
+def test_the_finished_model_is_the_mean_of_the_last_snapshots_or_the_best_one(
+    lexicon_corpus: Path, tmp_path: Path
+) -> None:
+    train(run_config(tmp_path, lexicon_corpus, steps=60, validate_every=20, average_last=3, learning_rate=0.03))
+    result = json.loads((tmp_path / "result.json").read_text())
+    steps = result["weights_of_updates"]
+    assert steps == [20, 40, 60] or len(steps) == 1
+    snapshots = [read_weights(tmp_path / "validated" / f"{step:08d}") for step in steps]
+    for name, weight in final_weights(tmp_path).items():
+        mean = torch.stack([weights[name] for weights in snapshots]).double().mean(0)
+        torch.testing.assert_close(weight.double(), mean, rtol=1e-6, atol=1e-7)
+    assert result["lexical.perplexity"] <= min(line["lexical.perplexity"] for line in logged(tmp_path, "dev"))
+
+
+def test_early_stopping_ends_a_run(lexicon_corpus: Path, tmp_path: Path) -> None:
+    train(run_config(tmp_path, lexicon_corpus, steps=1000, validate_every=2, patience=2, learning_rate=1.0, warmup=1))
+    assert logged(tmp_path, "dev")[-1]["step"] < 100
+
+
+def test_a_second_stage_starts_at_the_baseline(lexicon_corpus: Path, tmp_path: Path) -> None:
+    baseline = train(run_config(tmp_path / "baseline", lexicon_corpus, steps=8))
+    still = {"learning_rate": 1e-30, "steps": 1}
+    train(run_config(tmp_path / "second", lexicon_corpus, lexical=ALIGNED, init_from=baseline, **still))
+    first, second = logged(tmp_path / "baseline", "dev")[-1], logged(tmp_path / "second", "dev")[-1]
+    assert second["lexical.perplexity"] == first["lexical.perplexity"]
+
+
+def test_a_frozen_role_keeps_its_weights(lexicon_corpus: Path, tmp_path: Path) -> None:
+    joint = {"lexical": ALIGNED, "alignment": JUMPS | {"encoder": "lexical"}}
+    start = train(run_config(tmp_path / "lexical", lexicon_corpus, lexical=ALIGNED, steps=4))
+    train(run_config(tmp_path / "joint", lexicon_corpus, **joint, init_from=start, freeze=["lexical"], steps=4))
+    weights = final_weights(tmp_path / "joint")
+    for name, weight in read_weights(start).items():
+        assert torch.equal(weights[name], weight), name
+    assert any(name.startswith("alignment.") for name in weights)
+
+
+def test_dev_bleu_comes_from_the_real_search(lexicon_corpus: Path, tmp_path: Path) -> None:
+    train(run_config(tmp_path, lexicon_corpus, lexical=TRANSFORMER, steps=4, validate_every=2, bleu_every=4))
+    first, second = logged(tmp_path, "dev")
+    assert "bleu" not in first
+    assert 0 <= second["bleu"] <= 100
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_the_display_shows_figures(is_terminal: bool) -> None:
+    console = Console(force_terminal=is_terminal, record=True, width=160)
+    with Display(100, 0, console) as display:
+        figures = {"lexical.perplexity": 12.34, "lexical.accuracy": 0.5}
+        display.show_update(50, {"loss": 3.2, "tokens_per_second": 2500.0, "updates_per_second": 0.5, **figures})
+        display.show_validation(50, {**figures, "bleu": 31.4}, is_best=True)
+    shown = console.export_text()
+    assert "loss 3.200" in shown
+    assert "2.5k tokens/s" in shown
+    assert "0:01:40 left" in shown
+    assert "12.34" in shown
+    assert "31.4" in shown
+    assert "best" in shown
