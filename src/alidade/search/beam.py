@@ -27,7 +27,7 @@ from alidade.search.candidates import Candidates, Picked, RowWords, choose, scor
 from alidade.search.constraints import Constraints, EvaluatedRows
 from alidade.search.ending import Endings
 from alidade.search.hypotheses import Cells, History, Hypothesis, SearchResult
-from alidade.search.prefix import GivenWords, allow_only, put_given
+from alidade.search.prefix import FREE, GivenWords, allow_only, put_given
 from alidade.search.pruning import pruning_of
 from alidade.search.roles import AlignmentModel, AlignmentState, LexicalModel, LexicalState
 from alidade.search.words import WordScorer, best_words
@@ -151,11 +151,22 @@ class _BatchSearch:
             candidates = self._evaluate_hypotheses()
         else:
             self._position_logp = self._alignment.position_logp(self._words, self._positions)  # (B, K, S)
+            if self._step < max(self._last_min_length, self._given.num_steps):
+                self._restrict_end(self._position_logp)
             if self._constraints is not None:
                 self._constraints.restrict_positions(self._position_logp)
             candidates = self._evaluate_pairs(self._position_logp)
         self._num_evaluations += candidates.num_evaluations
         self._choose_beam(candidates)
+
+    def _restrict_end(self, position_logp: Tensor) -> None:
+        """No hypothesis looks at the end while it may not end, or elsewhere when `</s>` is given: (B, K, S)."""
+        is_end = torch.arange(position_logp.shape[2]) == self._end_positions  # (B, S)
+        is_forbidden = is_end & (self._step < self._min_lengths)
+        if self._step < self._given.num_steps:
+            given = self._given.at(self._step)[:, None]
+            is_forbidden |= torch.where(given == EOS, ~is_end, is_end & (given != FREE))
+        position_logp.masked_fill_(is_forbidden[:, None], -math.inf)
 
     def _evaluate_hypotheses(self) -> Candidates:
         """The baselines: one row a hypothesis."""
