@@ -18,8 +18,10 @@ from alidade.cli.assemble import assemble
 from alidade.cli.export import export
 from alidade.cli.plot import plot
 from alidade.cli.prepare import prepare
+from alidade.cli.score import score
 from alidade.cli.train import train
 from alidade.cli.translate import translate
+from alidade.cli.tune import tune
 from alidade.errors import AlidadeError
 
 app = typer.Typer(
@@ -54,6 +56,8 @@ app.command()(plot)
 app.command()(export)
 app.command()(prepare)
 app.command()(train)
+app.command()(score)
+app.command()(tune)
 app.command()(translate)
 app.add_typer(dictionary.app, name="dictionary")
 app.add_typer(evaluate.app, name="evaluate")

@@ -66,7 +66,7 @@ def align(
     forward = Translator(model, batch_size=batch_size, **changes)
     reverse = None if reverse_model is None else Translator(reverse_model, batch_size=batch_size, **changes)
     _check_directions(forward, reverse)
-    pairs = list(_read_pairs(source, target))
+    pairs = list(read_pairs(source, target))
     alignments = itertools.chain.from_iterable(
         _align_lot(forward, reverse, lot, symmetrisation, is_tokenised, by_attention)
         for lot in _lots(pairs, BATCHES_A_LOT * batch_size)
@@ -96,7 +96,8 @@ def _align_lot(
     return [pair.alignment for pair in aligned if pair.alignment is not None]
 
 
-def _read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """The pairs of two line-parallel files."""
     number = 0
     for number, (one, other) in enumerate(itertools.zip_longest(read_lines(source), read_lines(target)), start=1):
         if one is None or other is None:
