@@ -34,11 +34,12 @@ def test_translations_get_the_searchs_own_scores(folder: Path, tmp_path: Path) -
     if translations[0].positions:
         arguments += ["--positions", write(tmp_path / "positions", paths)]
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
-    scores = [json.loads(line)["score"] for line in result.stdout.splitlines()]
-    complete = [number for number, translation in enumerate(translations) if translation.is_complete]
-    assert complete
-    for number in complete:
-        assert scores[number] == pytest.approx(translations[number].score, abs=1e-4)
+    for line, translation in zip(result.stdout.splitlines(), translations, strict=True):
+        # A translation that was cut off at the length limit has no `</s>`.
+        length = len(translation.target) + translation.is_complete
+        pair = json.loads(line)
+        assert sum(pair["lexical_logp"][:length]) == pytest.approx(translation.lexical_score, abs=1e-3)
+        assert sum(pair["alignment_logp"][:length]) == pytest.approx(translation.alignment_score, abs=1e-3)
 
 
 def test_wrong_positions_are_refused(folder: Path, tmp_path: Path) -> None:
