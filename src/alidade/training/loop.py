@@ -46,6 +46,11 @@ DEV_BATCH_TOKENS = 4096
 
 def train(config: TrainConfig, console: Console | None = None) -> Path:
     """Train what the settings say, from the start or from the last checkpoint; returns the finished model folder."""
+    return make_trainer(config, console).run()
+
+
+def make_trainer(config: TrainConfig, console: Console | None = None) -> Trainer:
+    """Check everything that can be checked before any work is done, and set up the run."""
     corpus = PreparedCorpus.open(config.training.corpus)
     check_training(config, corpus)
     keep_freed_memory()
@@ -56,8 +61,7 @@ def train(config: TrainConfig, console: Console | None = None) -> Path:
     if fabric.global_rank == 0:
         check_resuming(config, corpus, is_resumed=checkpoints.last() is not None)
     fabric.barrier()
-    trainer = Trainer(config, corpus, checkpoints, fabric, console or Console(stderr=True))
-    return trainer.run()
+    return Trainer(config, corpus, checkpoints, fabric, console or Console(stderr=True))
 
 
 class Trainer:
