@@ -44,6 +44,7 @@ class TableState:
             row[:] = [((*past[0], word), past[1]) for past, word in zip(row, row_words, strict=True)]
 
     def reorder(self, parents: Tensor) -> None:
+        self.beam_size = parents.shape[1]
         self.pasts = [
             [row[parent] for parent in order] for row, order in zip(self.pasts, parents.tolist(), strict=True)
         ]
@@ -107,9 +108,7 @@ class TableLexical:
     def encode(self, source: Tensor) -> list[Source]:
         return [tuple([word for word in row if word != PAD]) for row in source.tolist()]
 
-    def start(
-        self, memory: list[Source], beam_size: int, max_length: int, *, records_attention: bool = False
-    ) -> TableLexicalState:
+    def start(self, memory: list[Source], beam_size: int = 1, *, records_attention: bool = False) -> TableLexicalState:
         return TableLexicalState(self, memory, beam_size)
 
 
@@ -151,7 +150,7 @@ class TableAlignment:
     def encode(self, source: Tensor) -> list[Source]:
         return [tuple([word for word in row if word != PAD]) for row in source.tolist()]
 
-    def start(self, memory: list[Source], beam_size: int, max_length: int) -> TableAlignmentState:
+    def start(self, memory: list[Source], beam_size: int = 1) -> TableAlignmentState:
         return TableAlignmentState(self, memory, beam_size)
 
 

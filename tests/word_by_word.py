@@ -50,7 +50,7 @@ class WordByWordState:
         return torch.zeros(len(self.pointed), self.source.shape[1]).scatter_(1, self.pointed[:, None], 1.0)
 
     def commit(self, rows: Tensor, parents: Tensor) -> None:
-        pass
+        self.beam_size = parents.shape[1]
 
     def keep(self, sentences: Tensor) -> None:
         self.source = self.source[sentences]
@@ -66,9 +66,7 @@ class WordByWord:
     def encode(self, source: Tensor) -> Tensor:
         return source
 
-    def start(
-        self, memory: Tensor, beam_size: int, max_length: int, *, records_attention: bool = False
-    ) -> WordByWordState:
+    def start(self, memory: Tensor, beam_size: int = 1, *, records_attention: bool = False) -> WordByWordState:
         return WordByWordState(memory, beam_size, is_assisted=self.is_assisted)
 
 
@@ -99,7 +97,7 @@ class LeftToRight:
     def encode(self, source: Tensor) -> Tensor:
         return source
 
-    def start(self, memory: Tensor, beam_size: int, max_length: int) -> LeftToRightState:
+    def start(self, memory: Tensor, beam_size: int = 1) -> LeftToRightState:
         return LeftToRightState(memory)
 
 

@@ -78,7 +78,7 @@ def test_rows_equal_forward(settings: dict[str, object]) -> None:
     model = lexical_model(**settings)
     generator = torch.Generator().manual_seed(5)
     beam = first_beam()
-    state = model.start(model.encode(beam.source), BEAM, NUM_STEPS, records_attention=True)
+    state = model.start(model.encode(beam.source), BEAM, records_attention=True)
     for step in range(NUM_STEPS):
         if step == LEAVES_AT:
             state.keep(torch.tensor([0, 2]))
@@ -114,7 +114,7 @@ def test_positions_equal_forward(settings: dict[str, object]) -> None:
     model = jumps_model(kind="rnn-jumps", **settings)
     generator = torch.Generator().manual_seed(5)
     beam = first_beam()
-    state = model.start(model.encode(beam.source), BEAM, NUM_STEPS)
+    state = model.start(model.encode(beam.source), BEAM)
     for step in range(NUM_STEPS):
         if step == LEAVES_AT:
             state.keep(torch.tensor([0, 2]))

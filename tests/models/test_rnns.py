@@ -133,7 +133,7 @@ def test_the_energy_at_the_position_is_the_papers() -> None:
     decoder, source = model.decoder, random_batch().source[1:2]  # no padding in the longest
     with torch.no_grad():
         memory = model.encode(source)
-        state = model.start(memory, 1, 1, records_attention=True)
+        state = model.start(memory, records_attention=True)
         state.advance(torch.tensor([[7]]))
         state.evaluate(torch.tensor([0]), torch.tensor([4]))
         fed, states = decoder.start(memory)

@@ -28,7 +28,7 @@ def test_step_equals_forward(settings: dict[str, object]) -> None:
     batch = random_batch()
     expected = to_grid(model(batch), batch)
     expected_attention = model.attention(batch)
-    state = model.start(model.encode(batch.source), BEAM, 10, records_attention=True)
+    state = model.start(model.encode(batch.source), BEAM, records_attention=True)
     generator = torch.Generator().manual_seed(3)
     sentences = torch.arange(len(LENGTHS))
     place = torch.zeros(len(LENGTHS), dtype=torch.long)  # where in the beam the true path is
@@ -72,7 +72,7 @@ def test_jumps_step_equals_forward(settings: dict[str, object]) -> None:
     logits = model.output(to_grid(model(batch), batch))
     memory = model.encode(batch.source)
     expected = jumps_to_positions(logits, batch.previous_positions, memory.lengths, batch.source.shape[1])
-    state = model.start(memory, BEAM, 10)
+    state = model.start(memory, BEAM)
     generator = torch.Generator().manual_seed(3)
     place = torch.zeros(len(LENGTHS), dtype=torch.long)
     sentences = torch.arange(len(LENGTHS))

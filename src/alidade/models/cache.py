@@ -1,9 +1,9 @@
-"""What a decoder remembers of a beam, without ever copying it.
+"""What a decoder remembers of a beam, without copying it at every step.
 
-A sentence's K hypotheses share one row of slots: at step t they fill the slots t * K .. t * K + K - 1, in their
-order at that step. Which slots belong to a hypothesis's own history is a mask, `Ancestors`; when the beam
-changes, only the mask is reordered, and keys and values stay where they are. The price is attention to K times
-as many slots, most of them masked: little work beside the copy of all keys and values that it saves.
+A sentence's hypotheses share one row of slots: in each step they fill the next slots, in their order at that step.
+Which slots belong to a hypothesis's own history is a mask, `Ancestors`; when the beam changes, only the mask is
+reordered, and keys and values stay where they are. Hypotheses that live have most of their history in common, so
+most slots are soon no living hypothesis's: now and then those are dropped (`_Slots.keep_slots`).
 
 A layer whose input depends on the hypothesised position b_i (all above the lowest alignment head) has keys and
 values for each *row*, not for each hypothesis, and only the rows that make the next beam are kept: `RowCache`.
@@ -23,67 +23,123 @@ from torch import Tensor
 
 from alidade.models.layers import join_heads, split_heads
 
+FIRST_SLOTS = 64
+"""Room for so many slots is made at first; it doubles when it is used up."""
+DROP_EVERY = 6
+"""Steps between two looks for slots to drop; a look and a drop cost about as much as a step's attention."""
+DROP_SHARE = 0.25
+"""Slots are dropped if at least this share can be."""
+
 
 class Ancestors:
     """Which slots hold the history of each hypothesis."""
 
-    def __init__(self, num_sentences: int, beam_size: int, max_length: int) -> None:
-        self.beam_size = beam_size
+    def __init__(self, num_sentences: int, beam_size: int) -> None:
+        """beam_size: the hypotheses of a sentence in the first step; `reorder` may change their number."""
         self.step = 0
-        own_slots = torch.full((beam_size, beam_size), -math.inf).fill_diagonal_(0.0)
-        # (B, K, slots): at every step, a hypothesis's newest slot is its own.
-        self._mask = own_slots.repeat(num_sentences, 1, max_length + 1)
+        self._num_first = beam_size
+        self._own = _own_slots(beam_size)
+        self.mask = self._own.repeat(num_sentences, 1, 1)
+        """(B, K, n), added to attention energies: 0 at a hypothesis's own history, -inf elsewhere."""
+
+    @property
+    def beam_size(self) -> int:
+        return self.mask.shape[1]
 
     @property
     def num_slots(self) -> int:
         """Slots in use, this step's among them."""
-        return (self.step + 1) * self.beam_size
+        return self.mask.shape[2]
 
     @property
-    def mask(self) -> Tensor:
-        """(B, K, n), added to attention energies: 0 at a hypothesis's own history, -inf elsewhere."""
-        return self._mask[:, :, : self.num_slots]
+    def first_slot(self) -> int:
+        """Where this step's slots begin."""
+        return self.num_slots - self.beam_size
 
-    def reorder(self, parents: Tensor) -> None:
-        """The next step's hypothesis k extends hypothesis parents[b, k]."""
+    @property
+    def num_first(self) -> int:
+        """The slots of the first step; they stay the first ones."""
+        return self._num_first
+
+    def reorder(self, parents: Tensor) -> Tensor | None:
+        """The next step's hypothesis k extends hypothesis parents[b, k].
+
+        Returns the slots to keep, (B, n'), if it is time to drop those that no hypothesis needs any more.
+        """
         history = self.mask.gather(1, parents[:, :, None].expand(-1, -1, self.num_slots))
-        self._mask[:, :, : self.num_slots] = history
         self.step += 1
+        slots = self._needed_slots(history) if self.step % DROP_EVERY == 0 else None
+        if slots is not None:
+            history = history.gather(2, slots[:, None].expand(-1, history.shape[1], -1))
+        if len(self._own) != history.shape[1]:
+            self._own = _own_slots(history.shape[1])
+        self.mask = torch.cat([history, self._own.expand(len(history), -1, -1)], dim=2)
+        return slots
+
+    def _needed_slots(self, history: Tensor) -> Tensor | None:
+        is_needed = (history == 0).any(dim=1)  # (B, n)
+        is_needed[:, : self._num_first] = True
+        num_needed = int(is_needed.sum(dim=1).max())
+        if num_needed > (1 - DROP_SHARE) * history.shape[2]:
+            return None
+        return is_needed.sort(dim=1, descending=True, stable=True).indices[:, :num_needed]
 
     def keep(self, sentences: Tensor) -> None:
-        self._mask = self._mask[sentences]
+        self.mask = self.mask[sentences]
+
+
+def _own_slots(beam_size: int) -> Tensor:
+    """(K, K): in its step, each hypothesis has a slot of its own."""
+    return torch.full((beam_size, beam_size), -math.inf).fill_diagonal_(0.0)
 
 
 class _Slots:
-    """Keys and values of B sentences, (B, H, slots, d) each, preallocated."""
+    """Keys and values of B sentences, (B, H, slots, d) each, with room to grow."""
 
     def __init__(self, num_sentences: int, num_heads: int, num_slots: int, head_width: int) -> None:
         self.num_heads = num_heads
-        self.keys = torch.zeros(num_sentences, num_heads, num_slots, head_width)
-        self.values = torch.zeros_like(self.keys)
+        self.keys = torch.empty(num_sentences, num_heads, num_slots, head_width)
+        self.values = torch.empty_like(self.keys)
 
     def write(self, first: int, keys: Tensor, values: Tensor) -> None:
         """keys, values: (B, K, D), into the slots from `first` on."""
         last = first + keys.shape[1]
+        if last > self.keys.shape[2]:
+            self.keys, self.values = (_with_room(slots[:, :, :first], 2 * last) for slots in (self.keys, self.values))
         self.keys[:, :, first:last] = split_heads(keys, self.num_heads)
         self.values[:, :, first:last] = split_heads(values, self.num_heads)
+
+    def keep_slots(self, slots: Tensor) -> None:
+        """slots: (B, n'), the ones that are still needed."""
+        num_sentences, num_heads, room, _ = self.keys.shape
+        first = torch.arange(0, num_sentences * num_heads * room, room).view(num_sentences, num_heads, 1)
+        cells = (first + slots[:, None]).view(-1)
+        for kept in (self.keys, self.values):
+            chosen = kept.flatten(0, 2).index_select(0, cells)
+            kept[:, :, : slots.shape[1]] = chosen.view(num_sentences, num_heads, slots.shape[1], -1)
 
     def keep(self, sentences: Tensor) -> None:
         self.keys, self.values = self.keys[sentences], self.values[sentences]
 
 
+def _with_room(slots: Tensor, num_slots: int) -> Tensor:
+    roomy = slots.new_empty(*slots.shape[:2], num_slots, slots.shape[3])
+    roomy[:, :, : slots.shape[2]] = slots
+    return roomy
+
+
 class HypothesisCache:
     """Self-attention of a layer that works once a hypothesis."""
 
-    def __init__(self, ancestors: Ancestors, num_sentences: int, num_heads: int, max_length: int, width: int) -> None:
+    def __init__(self, ancestors: Ancestors, num_sentences: int, num_heads: int, num_slots: int, width: int) -> None:
+        """num_slots: room to begin with."""
         self._ancestors = ancestors
-        num_slots = (max_length + 1) * ancestors.beam_size
         self._slots = _Slots(num_sentences, num_heads, num_slots, width // num_heads)
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """Store this step's keys and values, then attend to each hypothesis's history; all are (B, K, D)."""
         ancestors, slots = self._ancestors, self._slots
-        slots.write(ancestors.step * ancestors.beam_size, keys, values)
+        slots.write(ancestors.first_slot, keys, values)
         context = F.scaled_dot_product_attention(
             split_heads(queries, slots.num_heads),
             slots.keys[:, :, : ancestors.num_slots],
@@ -91,6 +147,9 @@ class HypothesisCache:
             ancestors.mask[:, None],
         )  # (B, H, K, d)
         return join_heads(context)
+
+    def keep_slots(self, slots: Tensor) -> None:
+        self._slots.keep_slots(slots)
 
     def keep(self, sentences: Tensor) -> None:
         self._slots.keep(sentences)
@@ -125,9 +184,9 @@ class Rows:
 class RowCache:
     """Self-attention of a layer that works once a row."""
 
-    def __init__(self, ancestors: Ancestors, num_sentences: int, num_heads: int, max_length: int, width: int) -> None:
+    def __init__(self, ancestors: Ancestors, num_sentences: int, num_heads: int, num_slots: int, width: int) -> None:
+        """num_slots: room to begin with."""
         self._ancestors = ancestors
-        num_slots = (max_length + 1) * ancestors.beam_size
         self._slots = _Slots(num_sentences, num_heads, num_slots, width // num_heads)
         self._rows: list[tuple[Tensor, Tensor]] = []
 
@@ -137,7 +196,7 @@ class RowCache:
         ancestors, slots = self._ancestors, self._slots
         if ancestors.step == 0:
             return values
-        used = slice(ancestors.beam_size, ancestors.num_slots)  # nothing is filed in the first step's slots
+        used = slice(ancestors.num_first, ancestors.num_slots)  # nothing is filed in the first step's slots
         split_queries = split_heads(rows.to_grid(queries), slots.num_heads)  # (B, H, r, d)
         energies = split_queries @ slots.keys[:, :, used].transpose(-1, -2)  # (B, H, r, n)
         mask = rows.to_grid(ancestors.mask.flatten(0, 1)[rows.hypotheses, used])  # (B, r, n)
@@ -152,10 +211,13 @@ class RowCache:
         return rows.from_grid(context) + own_context
 
     def commit(self, rows: Tensor) -> None:
-        """File the keys and values of rows[b, k] under hypothesis k of the next step; call before reordering."""
+        """File the keys and values of rows[b, k] under hypothesis k of the next step; call after reordering."""
         keys, values = (torch.cat(parts) if len(parts) > 1 else parts[0] for parts in zip(*self._rows, strict=True))
-        self._slots.write(self._ancestors.num_slots, keys[rows], values[rows])
+        self._slots.write(self._ancestors.first_slot, keys[rows], values[rows])
         self._rows.clear()
+
+    def keep_slots(self, slots: Tensor) -> None:
+        self._slots.keep_slots(slots)
 
     def keep(self, sentences: Tensor) -> None:
         self._slots.keep(sentences)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from alidade.models.cache import Ancestors, HypothesisCache, RowCache, Rows
+from alidade.models.cache import FIRST_SLOTS, Ancestors, HypothesisCache, RowCache, Rows
 from alidade.models.layers import Embedding, Memory, Shape
 
 
@@ -78,7 +78,6 @@ class DecoderState:
         memory: Memory,
         aligned: dict[int, Tensor],
         beam_size: int,
-        max_length: int,
         *,
         records_attention: bool,
     ) -> None:
@@ -88,14 +87,14 @@ class DecoderState:
         self._source_mask = memory.mask
         self._source = [layer.source_attention.project_source(memory.states) for layer in self._layers]
         self._first_assisted = min(aligned, default=len(self._layers))
-        self._beam_size = beam_size
         self._num_sentences, self._source_length, width = memory.states.shape
         num_heads = self._layers[0].self_attention.num_heads
-        self._ancestors = Ancestors(self._num_sentences, beam_size, max_length)
-        cache_shape = (self._ancestors, self._num_sentences, num_heads, max_length, width)
+        self._ancestors = Ancestors(self._num_sentences, beam_size)
+        cache_shape = (self._ancestors, self._num_sentences, num_heads, FIRST_SLOTS, width)
         num_shared = min(self._first_assisted + 1, len(self._layers))
         self._hypothesis_caches = [HypothesisCache(*cache_shape) for _ in self._layers[:num_shared]]
         self._row_caches = [RowCache(*cache_shape) for _ in self._layers[num_shared:]]
+        self._caches: list[HypothesisCache | RowCache] = [*self._hypothesis_caches, *self._row_caches]
         self._records_attention = records_attention
         self._hypothesis_attention: list[Tensor] = []
         self._row_attention: Tensor | None = None
@@ -126,7 +125,7 @@ class DecoderState:
             if self._records_attention:
                 self._row_attention = self._attention_of_hypotheses(hypotheses)
             return self._features(self._x if len(hypotheses) == len(self._x) else self._x[hypotheses])
-        rows = Rows(hypotheses, self._num_sentences, self._beam_size)
+        rows = Rows(hypotheses, self._num_sentences, self._ancestors.beam_size)
         layer = self._layers[self._first_assisted]
         source_cells = rows.sentences * self._source_length + positions
         aligned = self._aligned[self._first_assisted].flatten(0, 1)[source_cells]
@@ -167,15 +166,17 @@ class DecoderState:
         return self._row_attention
 
     def commit(self, rows: Tensor, parents: Tensor) -> None:
-        for cache in self._row_caches:
-            cache.commit(rows)
-        self._ancestors.reorder(parents)
+        slots = self._ancestors.reorder(parents)
+        if slots is not None:
+            for cache in self._caches:
+                cache.keep_slots(slots)
+        for row_cache in self._row_caches:
+            row_cache.commit(rows)
 
     def keep(self, sentences: Tensor) -> None:
         self._num_sentences = len(sentences)
         self._ancestors.keep(sentences)
-        caches: list[HypothesisCache | RowCache] = [*self._hypothesis_caches, *self._row_caches]
-        for cache in caches:
+        for cache in self._caches:
             cache.keep(sentences)
         self._source = [(keys[sentences], values[sentences]) for keys, values in self._source]
         self._aligned = {number: table[sentences] for number, table in self._aligned.items()}

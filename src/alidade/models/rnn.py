@@ -181,6 +181,7 @@ class AttentiveState:
         self._states = pick_rows(self._states, (first + parents).flatten())
         self._fed = torch.cat(self._evaluated)[rows.flatten()]
         self._evaluated.clear()
+        self._beam_size = parents.shape[1]
 
     def keep(self, sentences: Tensor) -> None:
         hypotheses = (sentences[:, None] * self._beam_size + torch.arange(self._beam_size)).flatten()
@@ -236,14 +237,7 @@ class Rnn(nn.Module):
         memory: Memory = self.encoder(source)
         return memory
 
-    def start(
-        self,
-        memory: Memory,
-        beam_size: int,
-        max_length: int,  # noqa: ARG002  # a recurrent state needs no room
-        *,
-        records_attention: bool = False,
-    ) -> AttentiveState:
+    def start(self, memory: Memory, beam_size: int = 1, *, records_attention: bool = False) -> AttentiveState:
         return AttentiveState(self.decoder, memory, beam_size, records_attention=records_attention)
 
 

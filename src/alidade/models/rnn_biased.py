@@ -84,12 +84,5 @@ class RnnBiased(nn.Module):
         memory: Memory = self.encoder(source)
         return memory
 
-    def start(
-        self,
-        memory: Memory,
-        beam_size: int,
-        max_length: int,  # noqa: ARG002  # a recurrent state needs no room
-        *,
-        records_attention: bool = False,
-    ) -> AttentiveState:
+    def start(self, memory: Memory, beam_size: int = 1, *, records_attention: bool = False) -> AttentiveState:
         return AttentiveState(self.decoder, memory, beam_size, records_attention=records_attention)

@@ -73,7 +73,7 @@ class RnnJumps(nn.Module):
         memory: Memory = self.encoder(source)
         return memory
 
-    def start(self, memory: Memory, beam_size: int, max_length: int) -> RnnJumpsState:  # noqa: ARG002  # needs no room
+    def start(self, memory: Memory, beam_size: int = 1) -> RnnJumpsState:
         return RnnJumpsState(self, memory, beam_size)
 
 
@@ -96,6 +96,7 @@ class RnnJumpsState:
     def commit(self, parents: Tensor) -> None:
         first = torch.arange(len(parents), device=parents.device)[:, None] * self._beam_size
         self._states = pick_rows(self._states, (first + parents).flatten())
+        self._beam_size = parents.shape[1]
 
     def keep(self, sentences: Tensor) -> None:
         self._source, self._lengths = self._source[sentences], self._lengths[sentences]

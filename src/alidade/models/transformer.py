@@ -55,10 +55,8 @@ class Transformer(nn.Module):
         memory: Memory = self.encoder(source)
         return memory
 
-    def start(
-        self, memory: Memory, beam_size: int, max_length: int, *, records_attention: bool = False
-    ) -> DecoderState:
-        return DecoderState(self.decoder, memory, {}, beam_size, max_length, records_attention=records_attention)
+    def start(self, memory: Memory, beam_size: int = 1, *, records_attention: bool = False) -> DecoderState:
+        return DecoderState(self.decoder, memory, {}, beam_size, records_attention=records_attention)
 
 
 def tie_embeddings(encoder: Encoder, decoder: Decoder, output: Output, tying: Tying) -> None:

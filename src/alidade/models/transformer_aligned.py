@@ -73,11 +73,9 @@ class AlignedTransformer(nn.Module):
         memory: Memory = self.encoder(source)
         return memory
 
-    def start(
-        self, memory: Memory, beam_size: int, max_length: int, *, records_attention: bool = False
-    ) -> DecoderState:
+    def start(self, memory: Memory, beam_size: int = 1, *, records_attention: bool = False) -> DecoderState:
         tables = self._align(memory.states)  # W_align h_j for all j: (B, S, D) a layer
-        return DecoderState(self.decoder, memory, tables, beam_size, max_length, records_attention=records_attention)
+        return DecoderState(self.decoder, memory, tables, beam_size, records_attention=records_attention)
 
 
 def alignment_head(width: int) -> Linear:

@@ -13,7 +13,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from alidade.models.cache import Ancestors, HypothesisCache
+from alidade.models.cache import FIRST_SLOTS, Ancestors, HypothesisCache
 from alidade.models.layers import Embedding, Encoder, Memory, Output, Shape, pick_states
 from alidade.models.transformer import real_tokens
 from alidade.text.batching import Batch
@@ -92,23 +92,23 @@ class TransformerJumps(nn.Module):
         memory: Memory = self.encoder(source)
         return memory
 
-    def start(self, memory: Memory, beam_size: int, max_length: int) -> JumpsState:
-        return JumpsState(self, memory, beam_size, max_length)
+    def start(self, memory: Memory, beam_size: int = 1) -> JumpsState:
+        return JumpsState(self, memory, beam_size)
 
 
 class JumpsState:
     """The alignment model's memory of a beam: the alignment state of `search/roles.py`."""
 
-    def __init__(self, model: TransformerJumps, memory: Memory, beam_size: int, max_length: int) -> None:
+    def __init__(self, model: TransformerJumps, memory: Memory, beam_size: int) -> None:
         self._model = model
         self._states = memory.states
         self._lengths = memory.lengths
         self._layers: list[JumpsLayer] = list(model.layers)  # type: ignore[arg-type]  # a ModuleList of them
         num_sentences, _, width = memory.states.shape
-        self._ancestors = Ancestors(num_sentences, beam_size, max_length)
+        self._ancestors = Ancestors(num_sentences, beam_size)
         num_heads = self._layers[0].self_attention.num_heads
         self._caches = [
-            HypothesisCache(self._ancestors, num_sentences, num_heads, max_length, width) for _ in self._layers
+            HypothesisCache(self._ancestors, num_sentences, num_heads, FIRST_SLOTS, width) for _ in self._layers
         ]
 
     def position_logp(self, words: Tensor, previous_positions: Tensor) -> Tensor:
@@ -120,7 +120,10 @@ class JumpsState:
         return jumps_to_positions(jump_logits, previous_positions, self._lengths, self._states.shape[1])
 
     def commit(self, parents: Tensor) -> None:
-        self._ancestors.reorder(parents)
+        slots = self._ancestors.reorder(parents)
+        if slots is not None:
+            for cache in self._caches:
+                cache.keep_slots(slots)
 
     def keep(self, sentences: Tensor) -> None:
         self._states, self._lengths = self._states[sentences], self._lengths[sentences]

@@ -115,26 +115,24 @@ class _BatchSearch:
         self._given = GivenWords([request.given_words for request in requests])
         self._min_lengths = torch.tensor([[request.min_length] for request in requests])
         self._last_min_length = max(request.min_length for request in requests)
-        self._start_models(search, source, max(limits))
+        self._start_models(search, source)
 
-        shape = (len(requests), self._beam_size)
-        self._scores = torch.full(shape, -math.inf)
-        self._scores[:, 0] = 0.0
-        self._words = torch.full(shape, BOS)
-        self._positions = torch.zeros(shape, dtype=torch.long)
+        # The grid is one hypothesis wide in the first step, and K wide from then on.
+        self._scores = torch.zeros(len(requests), 1)
+        self._words = torch.full((len(requests), 1), BOS)
+        self._positions = torch.zeros((len(requests), 1), dtype=torch.long)
         self._num_evaluations = torch.zeros(len(requests), dtype=torch.long)
+        shape = (len(requests), self._beam_size)
         self._history = History(*shape, max(limits), has_positions=self._alignment is not None)
 
-    def _start_models(self, search: BeamSearch, source: Tensor, max_length: int) -> None:
+    def _start_models(self, search: BeamSearch, source: Tensor) -> None:
         memory = search.lexical.encode(source)
         needs_attention = self._constraints is not None and self._constraints.needs_attention
-        self._lexical: LexicalState = search.lexical.start(
-            memory, self._beam_size, max_length, records_attention=needs_attention
-        )
+        self._lexical: LexicalState = search.lexical.start(memory, records_attention=needs_attention)
         self._alignment: AlignmentState | None = None
         if search.alignment is not None:
             alignment_memory = memory if search.shares_encoder else search.alignment.encode(source)
-            self._alignment = search.alignment.start(alignment_memory, self._beam_size, max_length)
+            self._alignment = search.alignment.start(alignment_memory)
             self._pruning = pruning_of(self._settings)
 
     @property
@@ -154,7 +152,7 @@ class _BatchSearch:
             if self._step < max(self._last_min_length, self._given.num_steps):
                 self._restrict_end(self._position_logp)
             if self._constraints is not None:
-                self._constraints.restrict_positions(self._position_logp)
+                self._restrict_positions(self._constraints, self._position_logp)
             candidates = self._evaluate_pairs(self._position_logp)
         self._num_evaluations += candidates.num_evaluations
         self._choose_beam(candidates)
@@ -168,25 +166,33 @@ class _BatchSearch:
             is_forbidden |= torch.where(given == EOS, ~is_end, is_end & (given != FREE))
         position_logp.masked_fill_(is_forbidden[:, None], -math.inf)
 
+    def _restrict_positions(self, constraints: Constraints, position_logp: Tensor) -> None:
+        """Let the constraints see the whole grid, in the first step as well."""
+        whole = position_logp.expand(-1, self._beam_size, -1).contiguous()
+        constraints.restrict_positions(whole)
+        position_logp.copy_(whole[:, : position_logp.shape[1]])
+
     def _evaluate_hypotheses(self) -> Candidates:
         """The baselines: one row a hypothesis."""
         self._lexical.advance(self._words)
-        is_first = self._step == 0  # only the first hypothesis of each sentence is there yet
-        hypotheses = torch.arange(0, self._scores.numel(), self._beam_size if is_first else 1)
-        rows = self._evaluate(hypotheses, hypotheses, torch.zeros_like(hypotheses), self._scores.view(-1)[hypotheses])
+        hypotheses = torch.arange(self._scores.numel())
+        rows = self._evaluate(hypotheses, hypotheses, torch.zeros_like(hypotheses), self._scores.view(-1))
         return Candidates(rows, *self._scores.shape)
 
     def _evaluate_pairs(self, position_logp: Tensor) -> Candidates:
         """The assisted systems: the pairs that pruning picks, in one round or several."""
         self._lexical.advance(self._words)
         bounds = self._bounds(position_logp)
-        rows = self._evaluate_lot(self._pruning.first(position_logp, bounds), bounds)
+        pairs = self._pruning.first(position_logp, bounds)
+        if not len(pairs):  # a dead end for all sentences: one row without hope, for models need at least one
+            pairs = torch.zeros(1, dtype=torch.long)
+        rows = self._evaluate_lot(pairs, bounds)
         candidates = Candidates(rows, *self._scores.shape)
         while True:
-            pairs = self._pruning.more(partial(score_to_beat, candidates.scores, self._beam_size))
-            if pairs is None:
+            more = self._pruning.more(partial(score_to_beat, candidates.scores, self._beam_size))
+            if more is None:
                 return candidates
-            rows = rows.then(self._evaluate_lot(pairs, bounds))
+            rows = rows.then(self._evaluate_lot(more, bounds))
             candidates = Candidates(rows, *self._scores.shape)
 
     def _bounds(self, position_logp: Tensor) -> Tensor:
@@ -195,6 +201,9 @@ class _BatchSearch:
         if weight == 0:
             return self._scores[:, :, None].masked_fill(position_logp == -math.inf, -math.inf)
         return torch.add(self._scores[:, :, None], position_logp, alpha=weight)
+
+    def _sentences_of(self, hypotheses: Tensor) -> Tensor:
+        return hypotheses // self._scores.shape[1]
 
     def _evaluate_lot(self, pairs: Tensor, bounds: Tensor) -> RowWords:
         hypotheses = pairs // bounds.shape[2]
@@ -207,14 +216,14 @@ class _BatchSearch:
         attention = None
         if self._constraints is not None and self._constraints.needs_attention:
             attention = self._lexical.attention()
-        rows = EvaluatedRows(hypotheses, positions, attention)
+        rows = EvaluatedRows(hypotheses * (self._beam_size // self._scores.shape[1]), positions, attention)
         lots = [self._best_words(features[lot], rows.part(lot)) for lot in self._scorer.lots(len(features))]
         words, logp, end_logp = lots[0] if len(lots) == 1 else map(torch.cat, zip(*lots, strict=True))
         weight = self._settings.lexical_weight
         scores = torch.add(row_scores[:, None], logp, alpha=weight)
         end_scores = torch.add(row_scores, end_logp, alpha=weight)
         if self._alignment is not None:
-            is_end = positions == self._end_positions.view(-1)[hypotheses // self._beam_size]
+            is_end = positions == self._end_positions.view(-1)[self._sentences_of(hypotheses)]
             scores.masked_fill_(is_end[:, None], -math.inf)
             end_scores.masked_fill_(~is_end, -math.inf)
         return RowWords(pairs, hypotheses, positions, scores, words, logp, end_scores, end_logp)
@@ -268,7 +277,7 @@ class _BatchSearch:
         alignment_logp = lexical_logp
         if self._position_logp is not None:
             alignment_logp = self._position_logp.gather(2, positions[:, :, None])[:, :, 0]
-        parents = torch.arange(self._beam_size).expand_as(positions)
+        parents = torch.arange(scores.shape[1]).expand_as(positions)
         return Cells(scores, parents, torch.full_like(parents, EOS), positions, lexical_logp, alignment_logp)
 
     def _end_sentences(self, beam: Cells, ends: Cells) -> None:

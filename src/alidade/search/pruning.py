@@ -18,6 +18,9 @@ from torch import Tensor
 
 from alidade.config import SearchSettings
 
+FIRST_PAIRS_PER_HYPOTHESIS = 2
+"""How many pairs `exact` evaluates in its first round, for each hypothesis of the beam."""
+
 
 class Pruning(Protocol):
     """A way to choose pairs."""
@@ -92,12 +95,13 @@ class Exact:
     raise what is to be beaten.
     """
 
-    FIRST_PAIRS_PER_HYPOTHESIS = 2
+    def __init__(self, beam_size: int) -> None:
+        self._num_first = FIRST_PAIRS_PER_HYPOTHESIS * beam_size
 
     def first(self, position_logp: Tensor, bounds: Tensor) -> Tensor:  # noqa: ARG002  # the protocol's arguments
-        num_sentences, beam_size, num_positions = bounds.shape
-        pairs_of_sentence = beam_size * num_positions
-        num_first = min(self.FIRST_PAIRS_PER_HYPOTHESIS * beam_size, pairs_of_sentence)
+        num_sentences = len(bounds)
+        pairs_of_sentence = bounds[0].numel()
+        num_first = min(self._num_first, pairs_of_sentence)
         best = bounds.view(num_sentences, -1).topk(num_first, dim=1, sorted=False).indices.sort(dim=1).values
         offsets = torch.arange(0, num_sentences * pairs_of_sentence, pairs_of_sentence)
         numbers = (best + offsets[:, None]).view(-1)
@@ -125,7 +129,7 @@ def pruning_of(settings: SearchSettings) -> Pruning:
         case "histogram":
             return Histogram(settings.histogram)
         case "exact":
-            return Exact()
+            return Exact(settings.beam_size)
 
 
 def _numbers(is_picked: Tensor) -> Tensor:

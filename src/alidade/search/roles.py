@@ -2,7 +2,8 @@
 
 The search (paper, section 4) knows no architectures. It keeps a grid of B sentences × K hypotheses and asks
 an alignment model for log-probabilities of positions, and a lexical model for features of rows, where a row
-is a picked (hypothesis, position) pair. Hypotheses are numbered `sentence * K + k` over the grid.
+is a picked (hypothesis, position) pair. Hypotheses are numbered `sentence * K + k` over the grid, where K is their
+present number in each sentence: one in the first step, and from then on as many as the last `commit` made.
 
 Dimensions: B sentences, K beam, S source positions with `<s>` and `</s>`, R rows, D width, V vocabulary.
 """
@@ -39,8 +40,8 @@ class AlignmentModel(Protocol):
     def encode(self, source: Tensor) -> Any:
         """Encoder memory of source (B, S), padded with `<pad>`."""
 
-    def start(self, memory: Any, beam_size: int, max_length: int) -> AlignmentState:
-        """A state for B sentences with room for `max_length` steps."""
+    def start(self, memory: Any, beam_size: int = 1) -> AlignmentState:
+        """A state for B sentences with `beam_size` hypotheses each in the first step."""
 
 
 class LexicalState(Protocol):
@@ -79,5 +80,5 @@ class LexicalModel(Protocol):
     def encode(self, source: Tensor) -> Any:
         """Encoder memory of source (B, S), padded with `<pad>`."""
 
-    def start(self, memory: Any, beam_size: int, max_length: int, *, records_attention: bool = False) -> LexicalState:
-        """A state for B sentences with room for `max_length` steps."""
+    def start(self, memory: Any, beam_size: int = 1, *, records_attention: bool = False) -> LexicalState:
+        """A state for B sentences with `beam_size` hypotheses each in the first step."""
