@@ -60,39 +60,42 @@ class Display:
     def show_update(self, step: int, figures: Figures) -> None:
         """The figures of the last updates."""
         self._train = figures
-        self._bar.update(self._task, completed=step, figures=self._describe_training(step))
+        self._bar.update(self._task, completed=step, figures=self._describe_speed(step))
 
     def show_validation(self, step: int, figures: Figures, *, is_best: bool) -> None:
         self._validations.append((step, figures, is_best))
         if not self._is_live:
+            trained = f"{_describe(self._train)}, {self._describe_speed(step)}; " if self._train else ""
             best = ", the best so far" if is_best else ""
-            self.say(f"update {step}/{self._total}: {self._describe_training(step)}; dev {_describe(figures)}{best}")
+            self.say(f"update {step}/{self._total}: {trained}dev {_describe(figures)}{best}")
 
-    def _describe_training(self, step: int) -> str:
-        if not self._train:
-            return ""
-        speed = self._train["tokens_per_second"]
+    def _describe_speed(self, step: int) -> str:
+        speed = format_count(self._train["tokens_per_second"])
         left = (self._total - step) / self._train["updates_per_second"]
-        return (
-            f"loss {self._train['loss']:.3f}, {_describe(self._train)}, "
-            f"{format_count(speed)} tokens/s, {dt.timedelta(seconds=round(left))} left"
-        )
+        return f"loss {self._train['loss']:.3f}, {speed} tokens/s, {dt.timedelta(seconds=round(left))} left"
 
     def _render(self) -> Group:
-        if not self._validations:
+        if not self._train and not self._validations:
             return Group(self._bar)
-        names = list(self._validations[-1][1])
+        dev = self._validations[-1][1] if self._validations else {}
+        names = [name for name in {**self._train, **dev} if _is_quality(name)]
         table = Table("update", *(name.replace(".", " ") for name in names), "", box=None, header_style="bold")
         for step, figures, is_best in self._validations[-SHOWN_VALIDATIONS:]:
-            values = (f"{figures[name]:.3f}" if name in figures else "" for name in names)
-            table.add_row(str(step), *values, "best" if is_best else "")
+            table.add_row(str(step), *_cells(figures, names), "dev, best so far" if is_best else "dev")
+        table.add_row("now", *_cells(self._train, names), "training")
         return Group(table, self._bar)
 
 
+def _is_quality(name: str) -> bool:
+    """Whether a figure says how good a model is, and not how quickly it is trained."""
+    return name.split(".")[-1] in {"perplexity", "accuracy", "bleu"}
+
+
+def _cells(figures: Figures, names: list[str]) -> list[str]:
+    return [f"{figures[name]:.3f}" if name in figures else "" for name in names]
+
+
 def _describe(figures: Figures) -> str:
-    """The figures that say how good a model is: `lexical perplexity 12.31, lexical accuracy 0.532`."""
-    quality = {name: value for name, value in figures.items() if name.split(".")[-1] in {"perplexity", "accuracy"}}
-    shown = [f"{name.replace('.', ' ')} {value:.4g}" for name, value in quality.items()]
-    if "bleu" in figures:
-        shown.append(f"BLEU {figures['bleu']:.1f}")
-    return ", ".join(shown)
+    """`lexical perplexity 12.31, lexical accuracy 0.532`"""
+    quality = {name.replace(".", " "): value for name, value in figures.items() if _is_quality(name)}
+    return ", ".join(f"{name} {value:.4g}" for name, value in quality.items())
