@@ -15,6 +15,7 @@ from alidade import __version__
 from alidade.cli import dictionary, evaluate
 from alidade.cli.align import align
 from alidade.cli.assemble import assemble
+from alidade.cli.demo import demo
 from alidade.cli.export import export
 from alidade.cli.plot import plot
 from alidade.cli.prepare import prepare
@@ -50,15 +51,17 @@ def options(
     """Options of every command; `main` looks for --debug itself, before anything can go wrong."""
 
 
-app.command()(align)
-app.command()(assemble)
-app.command()(plot)
-app.command()(export)
+# In the order in which a newcomer meets them.
+app.command()(demo)
 app.command()(prepare)
 app.command()(train)
-app.command()(score)
+app.command()(assemble)
 app.command()(tune)
 app.command()(translate)
+app.command()(align)
+app.command()(score)
+app.command()(plot)
+app.command()(export)
 app.add_typer(dictionary.app, name="dictionary")
 app.add_typer(evaluate.app, name="evaluate")
 

@@ -232,15 +232,6 @@ def _write_json(translation: Translation, output: TextIO) -> None:
 def _write_picture(translation: Translation, output: TextIO) -> None:
     from rich.console import Console
 
-    from alidade.evaluation.terminal import LinkedPair
+    from alidade.evaluation.terminal import picture_of
 
-    assert translation.alignment is not None
-    fixed = {translation.target.word_of_piece[piece] for use in translation.uses for piece in use.pieces}
-    picture = LinkedPair(
-        [word.text for word in translation.source.words],
-        [word.text for word in translation.target.words],
-        translation.alignment,
-        translation.confidences,
-        fixed,
-    )
-    Console(file=output).print(picture, "", sep="\n")
+    Console(file=output).print(picture_of(translation), "", sep="\n")

@@ -13,12 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.style import Style
 from rich.text import Text
 
 from alidade.alignment.links import Alignment, Link
+
+if TYPE_CHECKING:
+    from alidade.translated import Translation
 
 COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "red")
 """Neighbouring source words get neighbouring colours of this ring."""
@@ -30,6 +34,18 @@ _GAP = 2
 _MARGIN = len("target") + _GAP
 _DIM = Style(dim=True)
 _PLAIN = Style()
+
+
+def picture_of(translation: Translation) -> LinkedPair:
+    """A translation that has links, to be printed; words from the dictionary are starred."""
+    assert translation.alignment is not None
+    return LinkedPair(
+        [word.text for word in translation.source.words],
+        [word.text for word in translation.target.words],
+        translation.alignment,
+        translation.confidences,
+        {translation.target.word_of_piece[piece] for use in translation.uses for piece in use.pieces},
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,14 +23,22 @@ import torch
 from torch import Tensor
 
 from alidade.config import SearchSettings
-from alidade.search.candidates import Candidates, Picked, RowWords, choose, score_to_beat
+from alidade.search.candidates import (
+    Candidates,
+    GridCandidates,
+    Picked,
+    RaggedCandidates,
+    RowWords,
+    choose,
+    score_to_beat,
+)
 from alidade.search.constraints import Constraints, EvaluatedRows
 from alidade.search.ending import Endings
 from alidade.search.hypotheses import Cells, History, Hypothesis, SearchResult
 from alidade.search.prefix import FREE, GivenWords, allow_only, put_given
 from alidade.search.pruning import pruning_of
 from alidade.search.roles import AlignmentModel, AlignmentState, LexicalModel, LexicalState
-from alidade.search.words import WordScorer, best_words
+from alidade.search.words import WordScorer
 from alidade.text.vocabulary import BOS, EOS, PAD
 
 ENDED_SHARE = 1 / 8
@@ -105,8 +113,11 @@ class _BatchSearch:
         self._settings, self._scorer, self._constraints = settings, search.scorer, constraints
         self._beam_size = settings.beam_size
         limits = [request.length_limit(settings) for request in requests]
-        are_constrained = [constraints is not None and constraints.concerns(row) for row in range(len(requests))]
-        self._endings = Endings(settings, num_best, limits, are_constrained)
+        are_patient = [
+            search.alignment is not None or (constraints is not None and constraints.concerns(row))
+            for row in range(len(requests))
+        ]
+        self._endings = Endings(settings, num_best, limits, are_patient)
         self._results: list[SearchResult | None] = [None] * len(requests)
         self._step = 0
 
@@ -149,7 +160,7 @@ class _BatchSearch:
             candidates = self._evaluate_hypotheses()
         else:
             self._position_logp = self._alignment.position_logp(self._words, self._positions)  # (B, K, S)
-            if self._step < max(self._last_min_length, self._given.num_steps):
+            if self._is_given or self._step < self._last_min_length:
                 self._restrict_end(self._position_logp)
             if self._constraints is not None:
                 self._restrict_positions(self._constraints, self._position_logp)
@@ -161,7 +172,7 @@ class _BatchSearch:
         """No hypothesis looks at the end while it may not end, or elsewhere when `</s>` is given: (B, K, S)."""
         is_end = torch.arange(position_logp.shape[2]) == self._end_positions  # (B, S)
         is_forbidden = is_end & (self._step < self._min_lengths)
-        if self._step < self._given.num_steps:
+        if self._is_given:
             given = self._given.at(self._step)[:, None]
             is_forbidden |= torch.where(given == EOS, ~is_end, is_end & (given != FREE))
         position_logp.masked_fill_(is_forbidden[:, None], -math.inf)
@@ -177,7 +188,7 @@ class _BatchSearch:
         self._lexical.advance(self._words)
         hypotheses = torch.arange(self._scores.numel())
         rows = self._evaluate(hypotheses, hypotheses, torch.zeros_like(hypotheses), self._scores.view(-1))
-        return Candidates(rows, *self._scores.shape)
+        return GridCandidates(rows, *self._scores.shape)
 
     def _evaluate_pairs(self, position_logp: Tensor) -> Candidates:
         """The assisted systems: the pairs that pruning picks, in one round or several."""
@@ -187,13 +198,13 @@ class _BatchSearch:
         if not len(pairs):  # a dead end for all sentences: one row without hope, for models need at least one
             pairs = torch.zeros(1, dtype=torch.long)
         rows = self._evaluate_lot(pairs, bounds)
-        candidates = Candidates(rows, *self._scores.shape)
+        candidates = RaggedCandidates(rows, *self._scores.shape)
         while True:
             more = self._pruning.more(partial(score_to_beat, candidates.scores, self._beam_size))
             if more is None:
                 return candidates
             rows = rows.then(self._evaluate_lot(more, bounds))
-            candidates = Candidates(rows, *self._scores.shape)
+            candidates = RaggedCandidates(rows, *self._scores.shape)
 
     def _bounds(self, position_logp: Tensor) -> Tensor:
         """(B, K, S): the score of each hypothesis with each position; -inf where there is none."""
@@ -213,43 +224,59 @@ class _BatchSearch:
     def _evaluate(self, pairs: Tensor, hypotheses: Tensor, positions: Tensor, row_scores: Tensor) -> RowWords:
         """The best words of rows; row_scores: (R,), the hypotheses' scores with the rows' positions."""
         features = self._lexical.evaluate(hypotheses, positions)
-        attention = None
-        if self._constraints is not None and self._constraints.needs_attention:
-            attention = self._lexical.attention()
-        rows = EvaluatedRows(hypotheses * (self._beam_size // self._scores.shape[1]), positions, attention)
-        lots = [self._best_words(features[lot], rows.part(lot)) for lot in self._scorer.lots(len(features))]
+        rows = None if self._constraints is None else self._rows_to_restrict(self._constraints, hypotheses, positions)
+        sentences = self._sentences_of(hypotheses) if self._alignment is not None or self._is_given else None
+        lots = [
+            self._best_words(features[lot], None if sentences is None else sentences[lot], rows and rows.part(lot))
+            for lot in self._scorer.lots(len(features))
+        ]
         words, logp, end_logp = lots[0] if len(lots) == 1 else map(torch.cat, zip(*lots, strict=True))
         weight = self._settings.lexical_weight
         scores = torch.add(row_scores[:, None], logp, alpha=weight)
         end_scores = torch.add(row_scores, end_logp, alpha=weight)
         if self._alignment is not None:
-            is_end = positions == self._end_positions.view(-1)[self._sentences_of(hypotheses)]
+            is_end = positions == self._end_positions.view(-1)[sentences]
             scores.masked_fill_(is_end[:, None], -math.inf)
             end_scores.masked_fill_(~is_end, -math.inf)
         return RowWords(pairs, hypotheses, positions, scores, words, logp, end_scores, end_logp)
 
-    def _best_words(self, features: Tensor, rows: EvaluatedRows) -> tuple[Tensor, Tensor, Tensor]:
-        """The best words of one lot of rows and their log p_lex, (r, k) each, and log p_lex of `</s>`, (r,)."""
+    def _rows_to_restrict(self, constraints: Constraints, hypotheses: Tensor, positions: Tensor) -> EvaluatedRows:
+        """What the constraints get to see; they count K hypotheses a sentence in the first step as well."""
+        attention = self._lexical.attention() if constraints.needs_attention else None
+        return EvaluatedRows(hypotheses * (self._beam_size // self._scores.shape[1]), positions, attention)
+
+    def _best_words(
+        self, features: Tensor, sentences: Tensor | None, rows: EvaluatedRows | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The best words of one lot of rows and their log p_lex, (r, k) each, and log p_lex of `</s>`, (r,).
+
+        sentences: (r,), needed if words are given.
+        """
         word_logp = self._scorer.word_logp(features)
-        if self._constraints is not None:
+        if self._constraints is not None and rows is not None:
             self._constraints.restrict(rows, word_logp)
         end_logp = word_logp[:, EOS].clone()
-        if self._step >= self._given.num_steps:
-            return *best_words(word_logp, self._beam_size), end_logp
-        given = self._given.at(self._step)[rows.hypotheses // self._beam_size]
+        if not self._is_given:
+            return *self._scorer.best_words(word_logp, self._beam_size), end_logp
+        given = self._given.at(self._step)[sentences]
         only = allow_only(given, word_logp, end_logp)
         if self._given.are_all_given(self._step):
             return *only, end_logp
-        words, logp = best_words(word_logp, self._beam_size)
+        words, logp = self._scorer.best_words(word_logp, self._beam_size)
         put_given(given, only, words, logp)
         return words, logp, end_logp
+
+    @property
+    def _is_given(self) -> bool:
+        """Whether some sentence's word is given in this step."""
+        return self._step < self._given.num_steps
 
     def _choose_beam(self, candidates: Candidates) -> None:
         """Let the best candidates make the next beam, after those that end have been taken note of."""
         scores, indexes = choose(candidates.scores, self._beam_size)
         picked = candidates.pick(indexes)
         beam = Cells(scores, picked.parents, picked.words, picked.positions, picked.logp, self._alignment_logp(picked))
-        self._end_sentences(beam, self._ends(candidates))
+        self._end_sentences(beam, candidates)
         if not self._endings.live:
             return
         self._history.append(self._step, beam)
@@ -268,11 +295,8 @@ class _BatchSearch:
     def _alignment_logp(self, picked: Picked) -> Tensor:
         return picked.logp if self._position_logp is None else self._position_logp.view(-1)[picked.pairs]
 
-    def _ends(self, candidates: Candidates) -> Cells:
+    def _ends(self, scores: Tensor, lexical_logp: Tensor) -> Cells:
         """The ways to end, one a hypothesis."""
-        scores, lexical_logp = candidates.ends()
-        if self._step < self._last_min_length:
-            scores = scores.masked_fill(self._step < self._min_lengths, -math.inf)
         positions = self._end_positions.expand_as(scores)
         alignment_logp = lexical_logp
         if self._position_logp is not None:
@@ -280,10 +304,15 @@ class _BatchSearch:
         parents = torch.arange(scores.shape[1]).expand_as(positions)
         return Cells(scores, parents, torch.full_like(parents, EOS), positions, lexical_logp, alignment_logp)
 
-    def _end_sentences(self, beam: Cells, ends: Cells) -> None:
+    def _end_sentences(self, beam: Cells, candidates: Candidates) -> None:
         """Trace the hypotheses of the sentences that end in this step; nothing of them lives on."""
+        scores, logp = candidates.ends()
+        if self._step < self._last_min_length:
+            scores = scores.masked_fill(self._step < self._min_lengths, -math.inf)
         state_of = None if self._constraints is None else self._constraints.end
-        for row, sentence in self._endings.look(self._step, beam, ends, state_of):
+        if self._endings.may_finish(self._step, beam.scores, scores):
+            self._endings.note(self._step, beam.ranked_with(self._ends(scores, logp)), state_of)
+        for row, sentence in self._endings.end_sentences(self._step, beam.scores[:, 0].tolist()):
             beam.scores[row] = -math.inf
             endings = self._endings.best(sentence)
             self._results[sentence] = SearchResult(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
@@ -104,24 +105,59 @@ class Picked:
     """log p_lex."""
 
 
-class Candidates:
+class Candidates(Protocol):
     """What the rows evaluated so far in a step propose, laid out by sentence."""
 
-    def __init__(self, rows: RowWords, num_sentences: int, beam_size: int) -> None:
-        self.rows = rows
-        self._beam_size = beam_size
-        self._layout = RowLayout(rows.hypotheses // beam_size, num_sentences)
-        self.scores = self._layout.lay_out(rows.scores, -math.inf)
-        """(B, N)"""
-
-    @property
-    def num_evaluations(self) -> Tensor:
-        """(B,) rows of each sentence."""
-        return self._layout.counts
+    scores: Tensor
+    """(B, N)"""
+    num_evaluations: Tensor | int
+    """(B,) rows of each sentence."""
 
     def pick(self, indexes: Tensor) -> Picked:
         """What stands at these places, (B, K), among the candidates of each sentence."""
-        rows, num_words = self.rows, self.rows.scores.shape[1]
+
+    def ends(self) -> tuple[Tensor, Tensor]:
+        """Scores and log p_lex of each hypothesis's `</s>`, (B, K) each; -inf where it was not evaluated."""
+
+
+class GridCandidates:
+    """Candidates of the baselines: each hypothesis is one row."""
+
+    def __init__(self, rows: RowWords, num_sentences: int, beam_size: int) -> None:
+        self._rows = rows
+        self._shape = (num_sentences, beam_size)
+        self.scores = rows.scores.view(num_sentences, -1)
+        self.num_evaluations: Tensor | int = beam_size
+
+    def pick(self, indexes: Tensor) -> Picked:
+        rows = self._rows
+        parents = indexes // rows.scores.shape[1]
+        numbers = parents + rows.hypotheses[:: self._shape[1]][:, None]
+        return Picked(
+            rows=numbers,
+            parents=parents,
+            pairs=numbers,
+            positions=torch.zeros_like(parents),
+            words=rows.words.view(self.scores.shape).gather(1, indexes),
+            logp=rows.logp.view(self.scores.shape).gather(1, indexes),
+        )
+
+    def ends(self) -> tuple[Tensor, Tensor]:
+        return self._rows.end_scores.view(self._shape), self._rows.end_logp.view(self._shape)
+
+
+class RaggedCandidates:
+    """Candidates of the assisted systems: a hypothesis has a row for each position that pruning picked."""
+
+    def __init__(self, rows: RowWords, num_sentences: int, beam_size: int) -> None:
+        self._rows = rows
+        self._beam_size = beam_size
+        self._layout = RowLayout(rows.hypotheses // beam_size, num_sentences)
+        self.scores = self._layout.lay_out(rows.scores, -math.inf)
+        self.num_evaluations: Tensor | int = self._layout.counts
+
+    def pick(self, indexes: Tensor) -> Picked:
+        rows, num_words = self._rows, self._rows.scores.shape[1]
         places = self._layout.rows_at(indexes // num_words)
         cells = places * num_words + indexes % num_words
         return Picked(
@@ -134,16 +170,13 @@ class Candidates:
         )
 
     def ends(self) -> tuple[Tensor, Tensor]:
-        """Scores and log p_lex of each hypothesis's `</s>`, (B, K) each; -inf where it was not evaluated."""
-        shape = (self._layout.num_sentences, self._beam_size)
-        if len(self.rows.pairs) == shape[0] * shape[1] and self.rows.pairs is self.rows.hypotheses:
-            return self.rows.end_scores.view(shape), self.rows.end_logp.view(shape)
-        can_end = (self.rows.end_scores > -math.inf).nonzero().view(-1)
-        hypotheses = self.rows.hypotheses[can_end]
-        scores = torch.full(shape, -math.inf)
-        logp = torch.full(shape, -math.inf)
-        scores.view(-1)[hypotheses] = self.rows.end_scores[can_end]
-        logp.view(-1)[hypotheses] = self.rows.end_logp[can_end]
+        scores = torch.full((self._layout.num_sentences, self._beam_size), -math.inf)
+        logp = scores.clone()
+        can_end = (self._rows.end_scores > -math.inf).nonzero().view(-1)
+        if len(can_end):
+            hypotheses = self._rows.hypotheses[can_end]
+            scores.view(-1)[hypotheses] = self._rows.end_scores[can_end]
+            logp.view(-1)[hypotheses] = self._rows.end_logp[can_end]
         return scores, logp
 
 
@@ -160,7 +193,7 @@ def choose(scores: Tensor, num_best: int) -> tuple[Tensor, Tensor]:
 
 
 def score_to_beat(scores: Tensor, beam_size: int) -> Tensor:
-    """(B, 1, 1): the K-th best candidate of each sentence, or -inf if it has fewer."""
+    """(B, 1): the K-th best candidate of each sentence, or -inf if it has fewer."""
     if scores.shape[1] < beam_size:
-        return scores.new_full((len(scores), 1, 1), -math.inf)
-    return scores.topk(beam_size, dim=1, sorted=False).values.amin(dim=1)[:, None, None]
+        return scores.new_full((len(scores), 1), -math.inf)
+    return scores.topk(beam_size, dim=1, sorted=False).values.amin(dim=1, keepdim=True)

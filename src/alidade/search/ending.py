@@ -9,8 +9,9 @@ The rule, the same as CTranslate2's (patience 1), so that the two can be compare
   then ends as soon as no live hypothesis can beat the best finished ones, and not before. The same holds with
   normalisation, where a live hypothesis is judged by the best that it could become: its present score at the
   greatest length;
-- a sentence with constraints may have few hypotheses worth finishing, and others fill its beam: it goes on beyond K
-  finished ones while a live hypothesis is, at its present length, better than the best of them;
+- a sentence with constraints or with positions may have one hypothesis worth finishing, while others, with words or
+  positions left out, fill its beam and finish early: it goes on beyond K finished ones while a live hypothesis is,
+  at its present length, better than the best of them;
 - a sentence whose hypotheses can neither go on nor end (a required jump is wider than the alignment model's widest)
   ends with the best that it had, cut off;
 - a finished hypothesis's score is divided by its length, `</s>` counted, to the power of `length_normalisation`.
@@ -21,8 +22,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from torch import Tensor
+
 from alidade.config import SearchSettings
-from alidade.search.hypotheses import Cells, Ending, Extension
+from alidade.search.hypotheses import Ending, Extension
 from alidade.text.vocabulary import EOS
 
 
@@ -78,7 +81,7 @@ class Endings:
     def __init__(
         self, settings: SearchSettings, num_best: int, limits: Sequence[int], are_patient: Sequence[bool]
     ) -> None:
-        """limits: for each sentence the most steps it may take; are_patient: whether it has constraints."""
+        """limits: for each sentence the most steps it may take; are_patient: whether it goes on for a better one."""
         self._of_sentence = [
             SentenceEndings(settings, num_best, limit, is_patient=is_patient)
             for limit, is_patient in zip(limits, are_patient, strict=True)
@@ -89,36 +92,32 @@ class Endings:
     def best(self, sentence: int) -> list[Ending]:
         return self._of_sentence[sentence].best()
 
-    def look(
-        self, step: int, beam: Cells, ends: Cells, state_of: Callable[[int, int, int], object] | None
-    ) -> list[tuple[int, int]]:
-        """Take note of what finishes in this step; returns the rows and the numbers of the sentences that end.
+    def may_finish(self, step: int, beam_scores: Tensor, end_scores: Tensor) -> bool:
+        """Whether some hypothesis may finish in this step; scores of the next beam and of `</s>`, (B, K)."""
+        is_limit = any(step + 1 >= self._of_sentence[sentence].max_length for sentence in self.live.values())
+        return is_limit or bool((end_scores > beam_scores[:, -1:]).any())
+
+    def note(
+        self, step: int, ranked: list[list[Extension]], state_of: Callable[[int, int, int], object] | None
+    ) -> None:
+        """Take note of what finishes in this step; ranked: the K best of all candidates of each sentence.
 
         state_of: what the constraints remember of a hypothesis, by its number, position and word.
         """
-        is_limit = any(step + 1 >= self._of_sentence[sentence].max_length for sentence in self.live.values())
-        if is_limit or bool((ends.scores > beam.scores[:, -1:]).any()):
-            self._note(step, beam.ranked_with(ends), beam.scores.shape[1], state_of)
-        best_live = beam.scores[:, 0].tolist()
-        over = [(row, s) for row, s in self.live.items() if self._of_sentence[s].is_over(step, best_live[row])]
-        for row, _ in over:
-            del self.live[row]
-        return over
-
-    def _note(
-        self,
-        step: int,
-        ranked: list[list[Extension]],
-        beam_size: int,
-        state_of: Callable[[int, int, int], object] | None,
-    ) -> None:
         for row, sentence in self.live.items():
             endings = self._of_sentence[sentence]
             for extension in ranked[row]:
                 score, parent, word, position = extension[:4]
                 if score > -math.inf and (word == EOS or step + 1 >= endings.max_length):
-                    state = None if state_of is None else state_of(row * beam_size + parent, position, word)
+                    state = None if state_of is None else state_of(row * len(ranked[row]) + parent, position, word)
                     endings.add(step, extension, state)
+
+    def end_sentences(self, step: int, best_live_scores: list[float]) -> list[tuple[int, int]]:
+        """The rows and the numbers of the sentences that end with this step; they are no longer live."""
+        over = [(row, s) for row, s in self.live.items() if self._of_sentence[s].is_over(step, best_live_scores[row])]
+        for row, _ in over:
+            del self.live[row]
+        return over
 
     def keep(self, rows: list[int]) -> None:
         """Go on with these rows of the grid only."""

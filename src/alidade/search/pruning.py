@@ -18,8 +18,10 @@ from torch import Tensor
 
 from alidade.config import SearchSettings
 
-FIRST_PAIRS_PER_HYPOTHESIS = 2
-"""How many pairs `exact` evaluates in its first round, for each hypothesis of the beam."""
+LARGE_BATCH = 8
+FIRST_PAIRS = 3.0
+FIRST_PAIRS_LARGE = 1.4
+"""How many pairs `exact` evaluates in its first round, for each hypothesis of the beam, and in large batches."""
 
 
 class Pruning(Protocol):
@@ -31,7 +33,7 @@ class Pruning(Protocol):
     def more(self, to_beat: Callable[[], Tensor]) -> Tensor | None:
         """The numbers of further pairs, ascending, or None if there are none.
 
-        to_beat: gives (B, 1, 1), the score below which no candidate can enter the beam.
+        to_beat: gives (B, 1), the score below which no candidate can enter the beam.
         """
 
 
@@ -91,30 +93,40 @@ class Histogram(AtOnce):
 class Exact:
     """`exact`: best bound first; a pair whose bound cannot beat the beam's last is never evaluated.
 
-    Two rounds are enough: after the first, all pairs that can still matter are known, and evaluating them can only
-    raise what is to be beaten.
+    After the first round all pairs that can still matter are known, and evaluating them can only raise what is to be
+    beaten: so the last round takes all of them. Between the two, large batches take a middle round of the best: it
+    saves rows, but costs a call of the model, which one sentence alone does not earn back.
     """
 
     def __init__(self, beam_size: int) -> None:
-        self._num_first = FIRST_PAIRS_PER_HYPOTHESIS * beam_size
+        self._beam_size = beam_size
 
     def first(self, position_logp: Tensor, bounds: Tensor) -> Tensor:  # noqa: ARG002  # the protocol's arguments
-        num_sentences = len(bounds)
-        pairs_of_sentence = bounds[0].numel()
-        num_first = min(self._num_first, pairs_of_sentence)
-        best = bounds.view(num_sentences, -1).topk(num_first, dim=1, sorted=False).indices.sort(dim=1).values
-        offsets = torch.arange(0, num_sentences * pairs_of_sentence, pairs_of_sentence)
-        numbers = (best + offsets[:, None]).view(-1)
-        numbers = numbers[bounds.view(-1)[numbers] > -math.inf]
-        self._rest = bounds.clone()
-        self._rest.view(-1)[numbers] = -math.inf
-        return numbers
+        self._rest = bounds.flatten(1).clone()  # (B, K * S)
+        is_large = len(bounds) >= LARGE_BATCH
+        self._has_middle_round = is_large
+        return self._take_best(self._rest, int((FIRST_PAIRS_LARGE if is_large else FIRST_PAIRS) * self._beam_size))
 
     def more(self, to_beat: Callable[[], Tensor]) -> Tensor | None:
         # A bound that only equals what is to be beaten may win the tie, as it would without pruning.
-        numbers = _numbers((self._rest >= to_beat()) & (self._rest > -math.inf))
-        self._rest.view(-1)[numbers] = -math.inf
+        rest = self._rest
+        matters = (rest >= to_beat()) & (rest > -math.inf)
+        if self._has_middle_round:
+            self._has_middle_round = False
+            numbers = self._take_best(rest.masked_fill(~matters, -math.inf), self._beam_size)
+        else:
+            numbers = _numbers(matters)
+            rest.view(-1)[numbers] = -math.inf
         return numbers if len(numbers) else None
+
+    def _take_best(self, bounds: Tensor, num_pairs: int) -> Tensor:
+        """The numbers of the best pairs of each sentence, bounds (B, K * S), which are then no longer in the rest."""
+        num_pairs = min(num_pairs, bounds.shape[1])
+        best = bounds.topk(num_pairs, dim=1, sorted=False).indices.sort(dim=1).values
+        numbers = (best + torch.arange(0, bounds.numel(), bounds.shape[1])[:, None]).view(-1)
+        numbers = numbers[bounds.view(-1)[numbers] > -math.inf]
+        self._rest.view(-1)[numbers] = -math.inf
+        return numbers
 
 
 def pruning_of(settings: SearchSettings) -> Pruning:

@@ -44,22 +44,22 @@ class WordScorer:
 
     def word_logp(self, features: Tensor) -> Tensor:
         """(R, D) -> (R, V) log p_lex of all words; the columns past the vocabulary are -inf."""
-        return torch.log_softmax(self._logits(features), dim=1)
+        logits = self._logits(features)
+        return torch.log_softmax(logits, dim=1, out=logits)  # in place: the logits are the largest tensor of a step
 
+    def best_words(self, word_logp: Tensor, num_best: int) -> tuple[Tensor, Tensor]:
+        """The k best words of each row and their log-probabilities, (R, k) each; special words are none.
 
-def best_words(word_logp: Tensor, num_best: int) -> tuple[Tensor, Tensor]:
-    """The k best words of each row and their log-probabilities, (R, k) each; special words are none.
-
-    word_logp, (R, V), is overwritten: the columns of special words become -inf.
-    """
-    word_logp[:, :NUM_SPECIAL] = -math.inf
-    blocks = word_logp.view(len(word_logp), -1, BLOCK)
-    num_best = min(num_best, word_logp.shape[1])
-    num_blocks = min(num_best, blocks.shape[1])
-    best_blocks = blocks.amax(dim=2).topk(num_blocks, dim=1, sorted=False).indices  # (R, k)
-    words = (best_blocks[:, :, None] * BLOCK + _WITHIN_BLOCK).flatten(1)  # (R, k * BLOCK)
-    logp, places = word_logp.gather(1, words).topk(num_best, dim=1)
-    return words.gather(1, places), logp
+        word_logp, (R, V), is overwritten: the columns of special words become -inf.
+        """
+        word_logp[:, :NUM_SPECIAL] = -math.inf
+        num_best = min(num_best, self._vocabulary_size - NUM_SPECIAL)
+        blocks = word_logp.view(len(word_logp), -1, BLOCK)
+        num_blocks = min(num_best, blocks.shape[1])
+        best_blocks = blocks.amax(dim=2).topk(num_blocks, dim=1, sorted=False).indices  # (R, k)
+        words = (best_blocks[:, :, None] * BLOCK + _WITHIN_BLOCK).flatten(1)  # (R, k * BLOCK)
+        logp, places = word_logp.gather(1, words).topk(num_best, dim=1)
+        return words.gather(1, places), logp
 
 
 _WITHIN_BLOCK = torch.arange(BLOCK)
