@@ -80,7 +80,7 @@ def main() -> None:
             contenders = [
                 c
                 for c in make_contenders(shape, sources, batch_size, options.threads)
-                if (options.only or "") in c.name
+                if (options.only or "").lower() in c.name.lower()
             ]
             print(f"\n{shape}, beam {BEAM}, {batch_size} at a time, {len(sources)} sentences")
             report(
