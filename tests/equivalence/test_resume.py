@@ -29,9 +29,9 @@ def start(config: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"})
 
 
-def kill_when(process: subprocess.Popen[bytes], path: Path) -> None:
-    """kill -9 as soon as a file is there."""
-    while not path.exists():
+def kill_when(process: subprocess.Popen[bytes], path: Path, at_the_latest: Path) -> None:
+    """kill -9 as soon as a file is there; one that is gone again within a millisecond may be missed."""
+    while not path.exists() and not at_the_latest.exists():
         assert process.poll() is None, process.communicate()[1].decode()
         time.sleep(0.001)
     process.send_signal(signal.SIGKILL)
@@ -41,21 +41,22 @@ def kill_when(process: subprocess.Popen[bytes], path: Path) -> None:
 @pytest.mark.parametrize(
     "moment",
     [
-        "checkpoints/00000006.partial/weights.safetensors",  # while a checkpoint is being written
-        "checkpoints/00000006",
-        "validated/00000008/model.json",  # after a validation that no checkpoint knows of
+        "checkpoints/00000030.partial/weights.safetensors",  # while a checkpoint is being written
+        "checkpoints/00000030",
+        "validated/00000040/model.json",  # after a validation that no checkpoint knows of
     ],
 )
 def test_a_killed_run_ends_as_one_that_was_not(lexicon_corpus: Path, tmp_path: Path, moment: str) -> None:
-    whole = run_config(tmp_path / "whole", lexicon_corpus, lexical=ALIGNED, average_last=2)
-    killed = run_config(tmp_path / "killed", lexicon_corpus, lexical=ALIGNED, average_last=2)
+    settings = {"lexical": ALIGNED, "average_last": 2, "steps": 120, "validate_every": 20, "save_every": 15}
+    whole = run_config(tmp_path / "whole", lexicon_corpus, **settings)
+    killed = run_config(tmp_path / "killed", lexicon_corpus, **settings)
     train(whole)
 
-    settings = write_config(tmp_path / "killed.toml", killed)
-    process = start(settings)
-    kill_when(process, tmp_path / "killed" / moment)
+    file = write_config(tmp_path / "killed.toml", killed)
+    process = start(file)
+    kill_when(process, tmp_path / "killed" / moment, at_the_latest=tmp_path / "killed" / "checkpoints" / "00000060")
     assert not (tmp_path / "killed" / "model").exists()
-    resumed = start(settings)
+    resumed = start(file)
     _, message = resumed.communicate()
     assert resumed.returncode == 0, message.decode()
 

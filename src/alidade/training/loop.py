@@ -8,6 +8,7 @@ resumed: batches, learning rates and random numbers are functions of the seed an
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import math
 import os
 from pathlib import Path
@@ -265,10 +266,12 @@ class Trainer:
         if self.is_first_process:
             self.results.save(self.results.model, self.system)
             figures = _figures(scores)
-            self.results.finish(self.history, {"weights_of_updates": [snapshot.step for snapshot in latest], **figures})
+            weights_of = [snapshot.step for snapshot in latest]
+            self.results.finish(self.history, {"weights_of_updates": weights_of, **figures})
         self.fabric.barrier()
         names = ", ".join(str(snapshot.step) for snapshot in latest)
-        self.display.say(f"{self.results.model}: the finished model, from the weights of update {names}")
+        spent = dt.timedelta(seconds=round(self.history.seconds))
+        self.display.say(f"{self.results.model}: the finished model, from the weights of update {names}, after {spent}")
 
 
 def _launch(settings: TrainingSettings) -> Fabric:

@@ -71,7 +71,7 @@ class Results:
 
     def finish(self, history: History, figures: dict[str, object]) -> None:
         """Write down that the finished model is there."""
-        write_json(self._folder / "result.json", {"step": history.step, **figures})
+        write_json(self._folder / "result.json", {"step": history.step, "seconds": round(history.seconds), **figures})
 
     def is_finished(self, history: History) -> bool:
         """Whether the finished model was made from the run as it stands."""
