@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from alidade.cli import app
 from alidade.errors import AlidadeError
 from alidade.text.corpus import PreparedCorpus
+from interruptible import start_interruptible
 
 CONFIG = """
 corpus = "corpus"
@@ -78,7 +79,7 @@ def test_show_before_prepare_says_what_to_do(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_run_leaves_no_half_file_and_can_go_on(tmp_path: Path, stop: signal.Signals) -> None:
     config = make_bitext(tmp_path, 20_000)
-    process = subprocess.Popen(
+    process = start_interruptible(
         [sys.executable, "-m", "alidade", "prepare", str(config), "--workers", "2"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from alidade.cli import app
 from alidade.errors import AlidadeError
+from interruptible import start_interruptible
 from small_folders import make_folder
 
 TEXT = "ba be\n\nbi bo bu da de\ndi\ndo du fa fe fi fo fu\n"
@@ -109,7 +110,7 @@ def test_mistakes_are_told_in_a_sentence(folder: Path, tmp_path: Path) -> None:
 def test_ctrl_c_leaves_what_was_translated(folder: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.txt"
     command = [sys.executable, "-m", "alidade", "translate", "--model", str(folder), "--batch-size", "1"]
-    process = subprocess.Popen(
+    process = start_interruptible(
         [*command, "--workers", "1", "--output", str(target)], stdin=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert process.stdin is not None
