@@ -11,15 +11,20 @@ The last column is the share of the machine's rate, measured between the runs wi
 goes into useful arithmetic: the multiplications and additions of the model's matrix products, forward and backward,
 for real tokens only.
 
+On a machine that is busy with other things, `--cpu-time --threads 1` counts seconds of CPU time instead: each
+contender runs twice, with more and with fewer updates, and the difference is what the updates took.
+
 Marian (pymarian) and Joey NMT are installed into virtual environments of their own on the first run.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -28,6 +33,7 @@ import time
 import venv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +65,16 @@ SHAPES = {
 
 
 @dataclass(frozen=True)
+class Run:
+    """What a contender did."""
+
+    updates: Sequence[tuple[float, float]]
+    """Target tokens and seconds of each update."""
+    cpu_seconds: float
+    """CPU time of the whole process."""
+
+
+@dataclass(frozen=True)
 class Bitext:
     """A random bitext on disk: `train.source` and `train.target`, a sentence of words w0, w1, .. a line."""
 
@@ -76,25 +92,29 @@ def main() -> None:
     parser.add_argument("--only", choices=list(CONTENDERS), action="append", help="by default all contenders")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--cpu-time", action="store_true", help="count CPU time; for busy machines")
     parser.add_argument("--environments", type=Path, default=CACHE, help="folder of the virtual environments")
     options = parser.parse_args()
     for shape in options.shape or SHAPES:
-        compare(shape, options.only or list(CONTENDERS), options.repeats, options.threads, options.environments)
+        compare(shape, options.only or list(CONTENDERS), options)
 
 
-def compare(name: str, contenders: Sequence[str], repeats: int, threads: int, environments: Path) -> None:
+def compare(name: str, contenders: Sequence[str], options: argparse.Namespace) -> None:
     """Measure the contenders in turn, several times, and print the medians."""
-    shape = SHAPES[name]
+    shape, threads = SHAPES[name], options.threads
     speeds: dict[str, list[float]] = {contender: [] for contender in contenders}
     rates: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         bitext = make_bitext(Path(folder), shape.vocabulary)
-        for _ in range(repeats):
+        for _ in range(options.repeats):
             for contender in contenders:
-                rates.append(machine_rate(threads))
-                speeds[contender].append(CONTENDERS[contender](shape, bitext, threads, environments))
+                rates.append(machine_rate(threads, time.process_time if options.cpu_time else time.perf_counter))
+                start = partial(CONTENDERS[contender], shape, bitext, threads=threads, folder=options.environments)
+                speeds[contender].append((speed_by_cpu if options.cpu_time else speed_by_clock)(start, shape))
     rate, flops = statistics.median(rates), flops_per_token(shape, bitext)
-    print(f"\n{name}: {shape}, {threads} threads, torch.mm {rate / 1e9:.0f} GFLOP/s, {flops / 1e6:.0f} MFLOP a token")
+    print(f"\n{name}: {shape}")
+    print(f"{threads} threads, torch.mm {rate / 1e9:.0f} GFLOP/s, {flops / 1e6:.0f} MFLOP a token", end="")
+    print(", by CPU time" if options.cpu_time else "")
     print(f"{'':10} {'tokens/s':>9} {'Alidade is':>11} {'useful':>7}   all repeats")
     own = statistics.median(speeds["alidade"]) if "alidade" in speeds else None
     for contender, values in speeds.items():
@@ -104,15 +124,28 @@ def compare(name: str, contenders: Sequence[str], repeats: int, threads: int, en
         print(f"{contender:10} {speed:9.0f} {factor} {speed * flops / rate:7.1%}   {repeated}", flush=True)
 
 
-def machine_rate(threads: int) -> float:
-    """FLOP/s of `torch.mm` at its best: the median of many products."""
+def speed_by_clock(start: Callable[[int], Run], shape: Shape) -> float:
+    """Target tokens a second of all updates but the first few."""
+    updates = start(UNCOUNTED_UPDATES + shape.num_updates).updates[UNCOUNTED_UPDATES:]
+    return sum(tokens for tokens, _ in updates) / sum(seconds for _, seconds in updates)
+
+
+def speed_by_cpu(start: Callable[[int], Run], shape: Shape) -> float:
+    """Target tokens a second of CPU time: the difference between a long run and a short one."""
+    short, long = start(UNCOUNTED_UPDATES), start(UNCOUNTED_UPDATES + shape.num_updates)
+    num_tokens = sum(tokens for tokens, _ in long.updates) - sum(tokens for tokens, _ in short.updates)
+    return num_tokens / (long.cpu_seconds - short.cpu_seconds)
+
+
+def machine_rate(threads: int, clock: Callable[[], float]) -> float:
+    """FLOP/s of `torch.mm`: the median of several products."""
     torch.set_num_threads(threads)
     a, b = torch.randn(2, 2048, 2048)
     times = []
     for _ in range(12):
-        start = time.perf_counter()
+        start = clock()
         torch.mm(a, b)
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return 2 * 2048**3 / statistics.median(times[2:])
 
 
@@ -152,13 +185,13 @@ def make_bitext(folder: Path, vocabulary: int) -> Bitext:
 # --- Alidade ---
 
 
-def measure_alidade(shape: Shape, bitext: Bitext, threads: int, environments: Path) -> float:
-    del environments  # it runs in this one
+def run_alidade(shape: Shape, bitext: Bitext, num_updates: int, *, threads: int, folder: Path) -> Run:
+    del folder  # it runs in this environment
     corpus = bitext.folder / "corpus"
     if not corpus.exists():
         prepare_corpus(corpus, bitext, shape.vocabulary)
-    with tempfile.TemporaryDirectory() as folder:
-        settings = Path(folder) / "settings.toml"
+    with tempfile.TemporaryDirectory() as scratch:
+        settings = Path(scratch) / "settings.toml"
         settings.write_text(f"""
 [lexical]
 kind = "transformer"
@@ -170,13 +203,13 @@ decoder_layers = {shape.layers}
 dropout = 0.1
 [training]
 corpus = "{corpus}"
-folder = "{folder}/run"
-steps = {UNCOUNTED_UPDATES + shape.num_updates}
+folder = "{scratch}/run"
+steps = {num_updates}
 batch_tokens = {BATCH_TOKENS}
 threads = {threads}
 """)
-        output = run([sys.executable, __file__, "--time-alidade", str(settings)], threads)
-    return tokens_per_second(json.loads(output.splitlines()[-1]))
+        output, cpu_seconds = run([sys.executable, __file__, "--time-alidade", str(settings)], threads)
+    return Run(json.loads(output.splitlines()[-1]), cpu_seconds)
 
 
 def prepare_corpus(folder: Path, bitext: Bitext, vocabulary: int) -> None:
@@ -235,17 +268,17 @@ def time_alidade(settings: Path) -> list[tuple[int, float]]:
 # --- Marian ---
 
 
-def measure_marian(shape: Shape, bitext: Bitext, threads: int, environments: Path) -> float:
-    python = environment(environments / "marian", ["pymarian"])
+def run_marian(shape: Shape, bitext: Bitext, num_updates: int, *, threads: int, folder: Path) -> Run:
+    python = environment(folder / "marian", ["pymarian"])
     words = (bitext.folder / "words").read_text().split()
     vocabulary = bitext.folder / "vocabulary.yml"
     vocabulary.write_text("".join(f'"{word}": {i}\n' for i, word in enumerate(["</s>", "<unk>", *words])))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as scratch:
         arguments = {
             "type": "transformer",
             "train-sets": [bitext.folder / "train.source", bitext.folder / "train.target"],
             "vocabs": [vocabulary, vocabulary],
-            "model": Path(folder) / "model.npz",
+            "model": Path(scratch) / "model.npz",
             "dim-emb": shape.width,
             "transformer-dim-ffn": shape.feed_forward,
             "transformer-heads": shape.heads,
@@ -264,34 +297,34 @@ def measure_marian(shape: Shape, bitext: Bitext, threads: int, environments: Pat
             "cpu-threads": threads,
             "workspace": 4000,
             "disp-freq": "1u",
-            "after": f"{UNCOUNTED_UPDATES + shape.num_updates}u",
+            "after": f"{num_updates}u",
             "seed": 1,
         }
         command = [str(python.parent / "pymarian")]
         for name, value in arguments.items():
             command += [f"--{name}", *map(str, value if isinstance(value, list) else [value])]
-        output = run(command, threads)
+        output, cpu_seconds = run(command, threads)
     found = re.findall(r"Cost [\d.]+ \* ([\d,]+) @ [\d,]+ after [\d,]+ : Time ([\d.]+)s", output)
-    return tokens_per_second([(int(tokens.replace(",", "")), float(seconds)) for tokens, seconds in found])
+    return Run([(int(tokens.replace(",", "")), float(seconds)) for tokens, seconds in found], cpu_seconds)
 
 
 # --- Joey NMT ---
 
 
-def measure_joey(shape: Shape, bitext: Bitext, threads: int, environments: Path) -> float:
-    python = environment(environments / "joey", ["torch==2.13.0", "joeynmt==2.3.0 importlib_metadata"])
+def run_joey(shape: Shape, bitext: Bitext, num_updates: int, *, threads: int, folder: Path) -> Run:
+    python = environment(folder / "joey", ["torch==2.13.0", "joeynmt==2.3.0 importlib_metadata"])
     side = f"{{level: word, lowercase: False, max_length: 200, voc_file: {bitext.folder}/words}}"
     stack = (
         f"{{type: transformer, num_layers: {shape.layers}, num_heads: {shape.heads}, hidden_size: {shape.width}, "
         f"ff_size: {shape.feed_forward}, dropout: 0.1, layer_norm: pre, "
         f"embeddings: {{embedding_dim: {shape.width}, scale: True, dropout: 0.1}}}}"
     )
-    with tempfile.TemporaryDirectory() as folder:
-        settings = Path(folder) / "settings.yaml"
+    with tempfile.TemporaryDirectory() as scratch:
+        settings = Path(scratch) / "settings.yaml"
         settings.write_text(f"""
 name: benchmark
 joeynmt_version: 2.3.0
-model_dir: {folder}/model
+model_dir: {scratch}/model
 use_cuda: False
 fp16: False
 data:
@@ -315,7 +348,7 @@ training:
   batch_type: token
   batch_multiplier: 1
   epochs: 1
-  updates: {UNCOUNTED_UPDATES + shape.num_updates}
+  updates: {num_updates}
   validation_freq: 100000
   logging_freq: 1
   early_stopping_metric: loss
@@ -330,10 +363,15 @@ model:
   encoder: {stack}
   decoder: {stack}
 """)
-        output = run([str(python), "-m", "joeynmt", "train", str(settings), "--skip-test"], threads)
-    # Joey prints the speed of each update alone; all updates are about equally large.
-    speeds = [float(speed) for speed in re.findall(r"Tokens per Sec: +(\d+)", output)][UNCOUNTED_UPDATES:]
-    return statistics.harmonic_mean(speeds)
+        output, cpu_seconds = run([str(python), "-m", "joeynmt", "train", str(settings), "--skip-test"], threads)
+    # Joey prints the speed of each update and the time of day, not its tokens.
+    line = re.compile(r"^\S+ (\d+):(\d+):([\d,]+) .*(?:Epoch 1$|Tokens per Sec: +(\d+))", re.MULTILINE)
+    found = [
+        (3600 * int(hours) + 60 * int(minutes) + float(seconds.replace(",", ".")), float(speed or 0))
+        for hours, minutes, seconds, speed in line.findall(output)
+    ]
+    times = [(now - before, speed) for (before, _), (now, speed) in itertools.pairwise(found)]
+    return Run([(speed * seconds, seconds) for seconds, speed in times], cpu_seconds)
 
 
 # --- running ---
@@ -351,27 +389,27 @@ def environment(folder: Path, packages: Sequence[str]) -> Path:
     return python
 
 
-def run(command: Sequence[str], threads: int) -> str:
-    """Everything that a process prints."""
+def run(command: Sequence[str], threads: int) -> tuple[str, float]:
+    """Everything that a process prints, and its CPU time."""
     limits = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+    before = _children_seconds()
     done = subprocess.run(
         command, env=os.environ | limits, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}")
-    return done.stdout
+    return done.stdout, _children_seconds() - before
 
 
-def tokens_per_second(updates: Sequence[tuple[int, float]]) -> float:
-    """Of all updates but the first few."""
-    counted = updates[UNCOUNTED_UPDATES:]
-    return sum(tokens for tokens, _ in counted) / sum(seconds for _, seconds in counted)
+def _children_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
-CONTENDERS: dict[str, Callable[[Shape, Bitext, int, Path], float]] = {
-    "alidade": measure_alidade,
-    "marian": measure_marian,
-    "joey": measure_joey,
+CONTENDERS: dict[str, Callable[..., Run]] = {
+    "alidade": run_alidade,
+    "marian": run_marian,
+    "joey": run_joey,
 }
 
 if __name__ == "__main__":
