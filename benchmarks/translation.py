@@ -50,6 +50,10 @@ POSITION_LOGP = -0.7
 """The mean log-probability of the best word and of the best position in trained systems, which `sharpen` aims at."""
 
 
+PAUSE = 0.3
+"""Seconds between two measurements: threads of the one before may spin for a while before they sleep."""
+
+
 @dataclass(frozen=True)
 class Contender:
     """Something that translates all sources; called with nothing, it says how many rows it evaluated."""
@@ -232,6 +236,7 @@ def measure(contenders: list[Contender], repeats: int, clock: Callable[[], float
     rows = {contender.name: contender.translate() for contender in contenders}  # and warm up
     for _ in range(repeats):
         for contender in contenders:
+            time.sleep(PAUSE)
             start = clock()
             contender.translate()
             times[contender.name].append(clock() - start)

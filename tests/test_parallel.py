@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +56,43 @@ def test_a_workers_error_comes_through() -> None:
         with pytest.raises(ValueError, match="invalid literal"):
             list(pool.map_in_order(int, ["1", "2", "three", "4"]))
         assert list(pool.map_in_order(int, ["5", "6"])) == [5, 6], "the processes live on"
+
+
+KILLED = """
+import os, signal, time
+from alidade.parallel import Workers
+
+def process(_):
+    time.sleep(0.2)  # long enough for every worker to get some
+    return os.getpid()
+
+if __name__ == "__main__":
+    workers = set(Workers(2).map_in_order(process, range(6)))
+    print(*workers, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "killed.py").write_text(KILLED)
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "killed.py")], stdout=subprocess.PIPE, text=True, check=False, timeout=60
+    )
+    workers = [int(word) for word in done.stdout.split()]
+    assert done.returncode == -9
+    assert workers
+    deadline = time.monotonic() + 30
+    while any(map(is_running, workers)):
+        assert time.monotonic() < deadline, "workers outlive their parent"
+        time.sleep(0.05)
+
+
+def is_running(process: int) -> bool:
+    """Whether a process does or waits for work; one that has ended may stay listed until somebody collects it."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def _process(_: int) -> int:

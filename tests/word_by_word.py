@@ -77,7 +77,7 @@ class LeftToRightState:
     def position_logp(self, words: Tensor, previous_positions: Tensor) -> Tensor:
         num_positions = self.source.shape[1]
         distance = (torch.arange(num_positions) - previous_positions[:, :, None] - 1).abs()  # (B, K, S)
-        logits = -15.0 * distance.float()
+        logits = -5.0 * distance.float()
         logits[:, :, 0] = -math.inf
         return torch.log_softmax(logits.masked_fill((self.source == PAD)[:, None], -math.inf), dim=2)
 

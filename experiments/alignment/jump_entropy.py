@@ -109,10 +109,15 @@ def main() -> None:
     parser.add_argument("runs", type=Path)
     parser.add_argument("--gold", choices=GOLD_SETS, required=True)
     parser.add_argument("--vocabulary-size", type=int, default=8000)
+    parser.add_argument("--every", type=int, default=1, help="as given to aligner_units.py")
     parser.add_argument("--pairs", type=int, default=40_000)
     arguments = parser.parse_args()
     gold_set = GOLD_SETS[arguments.gold]
-    sides = [Side(arguments.data, gold_set, arguments.gold, name) for name in (gold_set.source, gold_set.target)]
+    sides = [
+        Side(arguments.data, gold_set, arguments.gold, name, arguments.every)
+        for name in (gold_set.source, gold_set.target)
+    ]
+    part = f"-every-{arguments.every}" if arguments.every > 1 else ""
     units = Pieces(sides, arguments.vocabulary_size)
     sources, targets = (
         [
@@ -124,11 +129,11 @@ def main() -> None:
     pairs = list(zip(sources, targets, strict=True))
     methods: list[Symmetrisation] = ["forward", "intersection", "grow-diag-final-and"]
     for method in methods:
-        links = read_links(arguments.runs / f"{arguments.gold}-words", method, len(pairs))
+        links = read_links(arguments.runs / f"{arguments.gold}-words{part}", method, len(pairs))
         for name, spread in SPREADS.items():
             positions = [positions_by_words(a, *pair, spread) for a, pair in zip(links, pairs, strict=True)]
             print_row(f"words, {name} piece", method, *measure(pairs, positions))
-    folder = arguments.runs / f"{arguments.gold}-pieces-{arguments.vocabulary_size}"
+    folder = arguments.runs / f"{arguments.gold}-pieces-{arguments.vocabulary_size}{part}"
     for method in methods if (folder / "reverse").exists() else []:
         links = read_links(folder, method, len(pairs))
         positions = [positions_by_pieces(a, *pair) for a, pair in zip(links, pairs, strict=True)]

@@ -8,6 +8,7 @@ import itertools
 import multiprocessing
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Self, TypeVar
@@ -67,10 +68,23 @@ class Workers:
 
     def _submit(self, function: Callable[[Item], Result], item: Item) -> concurrent.futures.Future[Result]:
         if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._pool = concurrent.futures.ProcessPoolExecutor(self._count, mp_context=context)
+            self._pool = concurrent.futures.ProcessPoolExecutor(
+                self._count, mp_context=multiprocessing.get_context("spawn"), initializer=_end_with_parent
+            )
         with _interrupts_held():
             return self._pool.submit(function, item)
+
+
+def _end_with_parent() -> None:
+    """In a worker: end when the process that gives the work is killed, instead of waiting for work for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait_for_its_end() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait_for_its_end, daemon=True).start()
 
 
 @contextlib.contextmanager

@@ -76,9 +76,9 @@ def test_the_same_word_twice_with_one_entry(mode: Mode, is_assisted: bool) -> No
     ]
 
 
-@pytest.mark.parametrize("is_assisted", [False, True])
-def test_one_word_to_several(is_assisted: bool) -> None:
-    (result,) = translate([([10, 11, 12], [match(2, 2, (200, 201, 202))])], "require", is_assisted)
+@every_way
+def test_one_word_to_several(mode: Mode, is_assisted: bool) -> None:
+    (result,) = translate([([10, 11, 12], [match(2, 2, (200, 201, 202))])], mode, is_assisted)
     assert result.words[:4] == (110, 200, 201, 202)
     if is_assisted:
         assert result.words == (110, 200, 201, 202, 112)
@@ -103,10 +103,10 @@ def test_of_several_forms_the_model_takes_the_one_it_likes(mode: Mode, is_assist
     assert words([([10, 11, 12], [forms])], mode, is_assisted) == [(110, 111, 112)]
 
 
-@pytest.mark.parametrize("is_assisted", [False, True])
-def test_a_form_is_not_made_another_word_by_what_follows(is_assisted: bool) -> None:
+@every_way
+def test_a_form_is_not_made_another_word_by_what_follows(mode: Mode, is_assisted: bool) -> None:
     """Source word 145 is written as 245, which goes on with the word before."""
-    (result,) = translate([([10, 145, 12], [match(1, 1, (200,))])], "require", is_assisted)
+    (result,) = translate([([10, 145, 12], [match(1, 1, (200,))])], mode, is_assisted)
     assert result.words[0] == 200
     assert result.words[1] not in BORDERS.continuing
 

@@ -94,38 +94,43 @@ def _own_slots(beam_size: int) -> Tensor:
 
 
 class _Slots:
-    """Keys and values of B sentences, (B, H, slots, d) each, with room to grow."""
+    """Keys and values of B sentences, (2, B, H, slots, d), with room to grow."""
 
     def __init__(self, num_sentences: int, num_heads: int, num_slots: int, head_width: int) -> None:
-        self.num_heads = num_heads
-        self.keys = torch.empty(num_sentences, num_heads, num_slots, head_width)
-        self.values = torch.empty_like(self.keys)
+        self._keys_values = torch.empty(2, num_sentences, num_heads, num_slots, head_width)
 
-    def write(self, first: int, keys: Tensor, values: Tensor) -> None:
-        """keys, values: (B, K, D), into the slots from `first` on."""
-        last = first + keys.shape[1]
-        if last > self.keys.shape[2]:
-            self.keys, self.values = (_with_room(slots[:, :, :first], 2 * last) for slots in (self.keys, self.values))
-        self.keys[:, :, first:last] = split_heads(keys, self.num_heads)
-        self.values[:, :, first:last] = split_heads(values, self.num_heads)
+    def write(self, first: int, keys_values: Tensor) -> None:
+        """keys_values: (2, B, H, K, d), into the slots from `first` on."""
+        last = first + keys_values.shape[3]
+        if last > self._keys_values.shape[3]:
+            self._grow(first, 2 * last)
+        self._keys_values[:, :, :, first:last] = keys_values
+
+    def _grow(self, num_used: int, num_slots: int) -> None:
+        used = self._keys_values[:, :, :, :num_used]
+        self._keys_values = used.new_empty(*used.shape[:3], num_slots, used.shape[4])
+        self._keys_values[:, :, :, :num_used] = used
+
+    def read(self, first: int, last: int) -> tuple[Tensor, Tensor]:
+        """Keys and values of the slots from `first` to before `last`, (B, H, n, d) each."""
+        keys, values = self._keys_values[:, :, :, first:last].unbind()
+        return keys, values
 
     def keep_slots(self, slots: Tensor) -> None:
         """slots: (B, n'), the ones that are still needed."""
-        num_sentences, num_heads, room, _ = self.keys.shape
-        first = torch.arange(0, num_sentences * num_heads * room, room).view(num_sentences, num_heads, 1)
+        _, num_sentences, num_heads, room, _ = self._keys_values.shape
+        first = torch.arange(0, 2 * num_sentences * num_heads * room, room).view(2, num_sentences, num_heads, 1)
         cells = (first + slots[:, None]).view(-1)
-        for kept in (self.keys, self.values):
-            chosen = kept.flatten(0, 2).index_select(0, cells)
-            kept[:, :, : slots.shape[1]] = chosen.view(num_sentences, num_heads, slots.shape[1], -1)
+        kept = self._keys_values.flatten(0, 3).index_select(0, cells)
+        self._keys_values[:, :, :, : slots.shape[1]] = kept.view(2, num_sentences, num_heads, slots.shape[1], -1)
 
     def keep(self, sentences: Tensor) -> None:
-        self.keys, self.values = self.keys[sentences], self.values[sentences]
+        self._keys_values = self._keys_values.index_select(1, sentences)
 
 
-def _with_room(slots: Tensor, num_slots: int) -> Tensor:
-    roomy = slots.new_empty(*slots.shape[:2], num_slots, slots.shape[3])
-    roomy[:, :, : slots.shape[2]] = slots
-    return roomy
+def _by_heads(x: Tensor, num_parts: int, num_heads: int) -> Tensor:
+    """Keys and values, say, side by side, (B, K, parts * D) -> (parts, B, H, K, d), a view."""
+    return x.view(*x.shape[:2], num_parts, num_heads, -1).permute(2, 0, 3, 1, 4)
 
 
 class HypothesisCache:
@@ -134,18 +139,19 @@ class HypothesisCache:
     def __init__(self, ancestors: Ancestors, num_sentences: int, num_heads: int, num_slots: int, width: int) -> None:
         """num_slots: room to begin with."""
         self._ancestors = ancestors
+        self._num_heads = num_heads
         self._slots = _Slots(num_sentences, num_heads, num_slots, width // num_heads)
 
-    def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """Store this step's keys and values, then attend to each hypothesis's history; all are (B, K, D)."""
-        ancestors, slots = self._ancestors, self._slots
-        slots.write(ancestors.first_slot, keys, values)
-        context = F.scaled_dot_product_attention(
-            split_heads(queries, slots.num_heads),
-            slots.keys[:, :, : ancestors.num_slots],
-            slots.values[:, :, : ancestors.num_slots],
-            ancestors.mask[:, None],
-        )  # (B, H, K, d)
+    def attend(self, inputs: Tensor) -> Tensor:
+        """Store this step's keys and values, then attend to each hypothesis's history.
+
+        inputs: queries, keys and values side by side, (B, K, 3 * D). Returns (B, K, D).
+        """
+        ancestors = self._ancestors
+        by_heads = _by_heads(inputs, 3, self._num_heads)
+        self._slots.write(ancestors.first_slot, by_heads[1:])
+        keys, values = self._slots.read(0, ancestors.num_slots)
+        context = F.scaled_dot_product_attention(by_heads[0], keys, values, ancestors.mask[:, None])  # (B, H, K, d)
         return join_heads(context)
 
     def keep_slots(self, slots: Tensor) -> None:
@@ -187,34 +193,42 @@ class RowCache:
     def __init__(self, ancestors: Ancestors, num_sentences: int, num_heads: int, num_slots: int, width: int) -> None:
         """num_slots: room to begin with."""
         self._ancestors = ancestors
+        self._num_heads = num_heads
         self._slots = _Slots(num_sentences, num_heads, num_slots, width // num_heads)
-        self._rows: list[tuple[Tensor, Tensor]] = []
+        self._keys_values: list[Tensor] = []
 
-    def attend(self, rows: Rows, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """A row attends to its hypothesis's history and to itself; all are (R, D)."""
-        self._rows.append((keys, values))
-        ancestors, slots = self._ancestors, self._slots
+    def attend(self, rows: Rows, inputs: Tensor) -> Tensor:
+        """A row attends to its hypothesis's history and to itself.
+
+        inputs: queries, keys and values side by side, (R, 3 * D). Returns (R, D).
+        """
+        width = inputs.shape[1] // 3
+        queries, keys_values = inputs.split_with_sizes([width, 2 * width], dim=1)
+        keys, values = keys_values.chunk(2, dim=1)
+        self._keys_values.append(keys_values)
+        ancestors = self._ancestors
         if ancestors.step == 0:
             return values
-        used = slice(ancestors.num_first, ancestors.num_slots)  # nothing is filed in the first step's slots
-        split_queries = split_heads(rows.to_grid(queries), slots.num_heads)  # (B, H, r, d)
-        energies = split_queries @ slots.keys[:, :, used].transpose(-1, -2)  # (B, H, r, n)
-        mask = rows.to_grid(ancestors.mask.flatten(0, 1)[rows.hypotheses, used])  # (B, r, n)
-        own = (queries * keys).view(len(queries), slots.num_heads, -1).sum(-1)  # (R, H)
+        used = (ancestors.num_first, ancestors.num_slots)  # nothing is filed in the first step's slots
+        past_keys, past_values = self._slots.read(*used)  # (B, H, n, d)
+        split_queries = split_heads(rows.to_grid(queries), self._num_heads)  # (B, H, r, d)
+        energies = split_queries @ past_keys.transpose(-1, -2)  # (B, H, r, n)
+        mask = rows.to_grid(ancestors.mask.flatten(0, 1)[rows.hypotheses, slice(*used)])  # (B, r, n)
+        own = (queries * keys).view(len(queries), self._num_heads, -1).sum(-1)  # (R, H)
         scale = split_queries.shape[-1] ** -0.5
         own_energies = rows.to_grid(own).transpose(1, 2)[..., None]  # (B, H, r, 1)
         energies = torch.cat([energies * scale + mask[:, None], own_energies * scale], dim=-1)
         weights = torch.softmax(energies, dim=-1)
-        context = join_heads(weights[..., :-1] @ slots.values[:, :, used])  # (B, r, D)
+        context = join_heads(weights[..., :-1] @ past_values)  # (B, r, D)
         own_weights = rows.from_grid(weights[..., -1].transpose(1, 2))  # (R, H)
-        own_context = (values.view(len(values), slots.num_heads, -1) * own_weights[..., None]).flatten(1)
+        own_context = (values.view(len(values), self._num_heads, -1) * own_weights[..., None]).flatten(1)
         return rows.from_grid(context) + own_context
 
     def commit(self, rows: Tensor) -> None:
         """File the keys and values of rows[b, k] under hypothesis k of the next step; call after reordering."""
-        keys, values = (torch.cat(parts) if len(parts) > 1 else parts[0] for parts in zip(*self._rows, strict=True))
-        self._slots.write(self._ancestors.first_slot, keys[rows], values[rows])
-        self._rows.clear()
+        of_rows = torch.cat(self._keys_values) if len(self._keys_values) > 1 else self._keys_values[0]
+        self._slots.write(self._ancestors.first_slot, _by_heads(of_rows[rows], 2, self._num_heads))
+        self._keys_values.clear()
 
     def keep_slots(self, slots: Tensor) -> None:
         self._slots.keep_slots(slots)

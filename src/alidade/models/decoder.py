@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from alidade.models.cache import FIRST_SLOTS, Ancestors, HypothesisCache, RowCache, Rows
 from alidade.models.layers import Embedding, Memory, Shape
+from alidade.models.source import read_source
 
 
 class DecoderLayer(nn.Module):
@@ -84,8 +85,7 @@ class DecoderState:
         self._decoder = decoder
         self._layers: list[DecoderLayer] = list(decoder.layers)  # type: ignore[arg-type]  # a ModuleList of them
         self._aligned = aligned
-        self._source_mask = memory.mask
-        self._source = [layer.source_attention.project_source(memory.states) for layer in self._layers]
+        self._source = [read_source(layer.source_attention, memory) for layer in self._layers]
         self._first_assisted = min(aligned, default=len(self._layers))
         self._num_sentences, self._source_length, width = memory.states.shape
         num_heads = self._layers[0].self_attention.num_heads
@@ -105,14 +105,10 @@ class DecoderState:
         x = self._decoder.embedding(words.view(-1, 1), self._ancestors.step).view(*words.shape, -1)  # (B, K, D)
         for number, cache in enumerate(self._hypothesis_caches):
             layer = self._layers[number]
-            attended = cache.attend(*layer.self_attention.project(layer.self_residual.enter(x)))
+            attended = cache.attend(layer.self_attention.inputs(layer.self_residual.enter(x)))
             x = layer.self_residual.leave(x, layer.self_attention.output(attended))
-            heads = layer.source_attention(
-                layer.source_residual.enter(x),
-                *self._source[number],
-                self._source_mask,
-                self._hypothesis_attention if self._records_attention else None,
-            )
+            weights = self._hypothesis_attention if self._records_attention else None
+            heads = self._source[number].attend(layer.source_residual.enter(x), weights)
             if number == self._first_assisted:
                 self._heads = heads.flatten(0, 1)
             else:
@@ -144,11 +140,11 @@ class DecoderState:
     ) -> Tensor:
         """One layer above the lowest alignment head: x (R, D) -> (R, D)."""
         layer = self._layers[number]
-        attended = cache.attend(rows, *layer.self_attention.project(layer.self_residual.enter(x)))
+        attended = cache.attend(rows, layer.self_attention.inputs(layer.self_residual.enter(x)))
         x = layer.self_residual.leave(x, layer.self_attention.output(attended))
         grid = rows.to_grid(layer.source_residual.enter(x))
         grid_weights: list[Tensor] | None = [] if self._records_attention else None
-        heads = rows.from_grid(layer.source_attention(grid, *self._source[number], self._source_mask, grid_weights))
+        heads = rows.from_grid(self._source[number].attend(grid, grid_weights))
         weights += [rows.from_grid(part) for part in grid_weights or []]
         if number in self._aligned:
             heads = heads + self._aligned[number].flatten(0, 1)[source_cells]
@@ -178,7 +174,6 @@ class DecoderState:
         self._ancestors.keep(sentences)
         for cache in self._caches:
             cache.keep(sentences)
-        self._source = [(keys[sentences], values[sentences]) for keys, values in self._source]
+        for source in self._source:
+            source.keep(sentences)
         self._aligned = {number: table[sentences] for number, table in self._aligned.items()}
-        if self._source_mask is not None:
-            self._source_mask = self._source_mask[sentences]

@@ -123,7 +123,7 @@ class Residual(nn.Module):
 
     def leave(self, x: Tensor, sublayer_output: Tensor) -> Tensor:
         """What the next sublayer gets."""
-        x = x + self.dropout(sublayer_output)
+        x = x + (self.dropout(sublayer_output) if self.training else sublayer_output)
         return x if self.pre_norm else self._normed(x)
 
     def _normed(self, x: Tensor) -> Tensor:
@@ -219,9 +219,8 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        # Search replaces the layers by packed ones.
-        hidden = self.expand.rectified(x) if isinstance(self.expand, Linear) else F.relu(self.expand(x))
-        contracted: Tensor = self.contract(self.dropout(hidden))
+        hidden = self.expand.rectified(x)
+        contracted: Tensor = self.contract(self.dropout(hidden) if self.training else hidden)
         return contracted
 
 

@@ -43,7 +43,7 @@ class JumpsLayer(nn.Module):
 
     def step(self, x: Tensor, previous_states: Tensor, cache: HypothesisCache) -> Tensor:
         """The same for one target position of a beam: x (B, K, D)."""
-        attended = cache.attend(*self.self_attention.project(self.self_residual.enter(x)))
+        attended = cache.attend(self.self_attention.inputs(self.self_residual.enter(x)))
         x = self.self_residual.leave(x, self.self_attention.output(attended))
         return self.look_back(x, previous_states)
 
