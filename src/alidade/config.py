@@ -74,8 +74,21 @@ class BitextSettings(Settings):
         return self
 
 
-class CleaningSettings(Settings):
-    """Which pairs are kept. NFC, control characters and white space are always put right."""
+class NormalisationSettings(Settings):
+    """How text is written. A model folder keeps its corpus's, so that text to translate is written in the same way.
+
+    NFC, control characters and white space are always put right.
+    """
+
+    romanian_comma_below: bool = False
+    """Write ş and ţ (with cedilla) as ș and ț (with comma below) on Romanian sides."""
+    strip_diacritics: list[str] = []
+    """Languages whose diacritics are removed (the Romanian gold alignments have none)."""
+    lower_case: bool = False
+
+
+class CleaningSettings(NormalisationSettings):
+    """Which pairs are kept, and how they are written."""
 
     max_words: Positive = 120
     """Longest side, in words (in characters for Chinese)."""
@@ -90,11 +103,6 @@ class CleaningSettings(Settings):
     """Keep only the first of several equal pairs."""
     min_script_share: float = Field(default=0.5, ge=0.0, le=1.0)
     """Share of a side's letters that must belong to its language's script."""
-    romanian_comma_below: bool = False
-    """Write ş and ţ (with cedilla) as ș and ț (with comma below) on Romanian sides."""
-    strip_diacritics: list[str] = []
-    """Languages whose diacritics are removed (the Romanian gold alignments have none)."""
-    lower_case: bool = False
 
 
 class SubwordSettings(Settings):
@@ -276,6 +284,7 @@ class TrainingSettings(Settings):
     """Gradients are scaled down to this norm; 0 leaves them alone."""
     label_smoothing: Share = 0.1
     precision: Literal["float32", "bfloat16"] = "float32"
+    """bfloat16: on a CPU, of the factors of matrix products alone; quicker where the processor has instructions for it."""
     seed: Count = 1
     validate_every: Positive = 500
     """Updates between two validations."""

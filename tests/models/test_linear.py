@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from alidade.models.linear import Linear
+from alidade.models.linear import Linear, round_factors
 
 
 def gradients(output: Tensor, inputs: list[Tensor], seed: int = 1) -> tuple[Tensor, ...]:
@@ -53,3 +53,30 @@ def test_a_frozen_layer_passes_gradients_on() -> None:
     layer(x).sum().backward()
     assert x.grad is not None
     assert layer.weight.grad is None
+
+
+@pytest.mark.parametrize("rectified", [True, False])
+def test_rounded_factors_come_near_and_leave_float32_outside(rectified: bool) -> None:
+    torch.manual_seed(0)
+    layer = Linear(16, 12)
+    round_factors(layer, torch.bfloat16)
+    x = torch.randn(20, 16, requires_grad=True)
+    leaves = [x, *layer.parameters()]
+    actual = layer.rectified(x) if rectified else layer(x)
+    rounded = [leaf.bfloat16().float() for leaf in leaves]
+    expected = F.linear(*rounded)
+    expected = F.relu(expected) if rectified else expected
+    torch.testing.assert_close(actual, expected, rtol=0.01, atol=0.01)
+    for actual_gradient, expected_gradient in zip(gradients(actual, leaves), gradients(expected, rounded), strict=True):
+        assert actual_gradient.dtype == torch.float32
+        torch.testing.assert_close(actual_gradient, expected_gradient, rtol=0.02, atol=0.05)
+
+
+def test_rounding_is_for_training_alone() -> None:
+    layer = Linear(6, 4)
+    x = torch.randn(3, 6)
+    with torch.no_grad():
+        expected = layer(x)
+        round_factors(layer, torch.bfloat16)
+        assert torch.equal(layer(x), expected)
+    assert not torch.equal(layer(x), expected)

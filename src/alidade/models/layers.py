@@ -84,7 +84,7 @@ class Embedding(nn.Embedding):
         return summed
 
 
-class Output(nn.Linear):
+class Output(Linear):
     """From features to logits. Its weight may be an embedding's: `tie`."""
 
     def __init__(self, width: int, num_classes: int) -> None:

@@ -127,7 +127,7 @@ class AttentiveDecoder(nn.Module):
         """Energies (N, S) with the bias at b_i: query, aligned_keys (N, A), positions (N,)."""
         assert self.bias is not None
         gain = self.bias(query + aligned_keys) @ self.energy
-        return energies.scatter_add(1, positions[:, None], gain[:, None])
+        return energies.scatter_add(1, positions[:, None], gain[:, None].to(energies.dtype))  # bfloat16 has both
 
 
 class AttentiveState:

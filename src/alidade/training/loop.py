@@ -24,6 +24,7 @@ from alidade.config import TrainConfig, TrainingSettings
 from alidade.errors import AlidadeError
 from alidade.models.build import build_system
 from alidade.models.folder import initialise_from
+from alidade.models.linear import round_factors
 from alidade.models.system import System
 from alidade.text.batching import BatchPlan, Update, batches_of_all, make_batch
 from alidade.text.corpus import PreparedCorpus
@@ -75,6 +76,8 @@ class Trainer:
         self.corpus = corpus
         self.fabric = fabric
         self.system = _initial_system(config, corpus)
+        if self.settings.precision == "bfloat16" and fabric.device.type == "cpu":
+            round_factors(self.system, torch.bfloat16)
         objective = Objective(self.system, _trained_roles(config), self.settings.label_smoothing)
         trained = [parameter for parameter in objective.parameters() if parameter.requires_grad]
         optimizer = torch.optim.AdamW(
@@ -278,11 +281,12 @@ def _launch(settings: TrainingSettings) -> Fabric:
     """One process, or as many as `torchrun` has started."""
     num_processes = int(os.environ.get("WORLD_SIZE", "1"))
     on_this_node = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    has_gpu = torch.cuda.is_available()
     fabric = Fabric(
         devices=on_this_node,
         num_nodes=num_processes // on_this_node,
         strategy="ddp" if num_processes > 1 else "auto",
-        precision="bf16-mixed" if settings.precision == "bfloat16" else "32-true",
+        precision="bf16-mixed" if settings.precision == "bfloat16" and has_gpu else "32-true",
     )
     fabric.launch()
     return fabric

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from alidade.models.linear import Linear
 from alidade.models.system import Role, System
 from alidade.text.batching import Batch
 from alidade.training.loss import TokenLoss, token_loss
@@ -54,7 +55,8 @@ def role_losses(
     losses: dict[Role, TokenLoss] = {}
     for role, features in system(batch, roles).items():
         model: Any = system.roles[role]
-        losses[role] = token_loss(
-            features, model.output.weight, model.output.bias, model.targets(batch), label_smoothing
-        )
+        output: Linear = model.output
+        if torch.is_grad_enabled():
+            features = features.to(output.factors)
+        losses[role] = token_loss(features, output.weight, output.bias, model.targets(batch), label_smoothing)
     return losses

@@ -42,6 +42,7 @@ class Results:
             self._config.alignment,
             self._corpus.source_subwords,
             self._corpus.target_subwords,
+            normalisation=self._corpus.normalisation,
         )
 
     def snapshot(self, step: int) -> Path:
