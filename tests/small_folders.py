@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from alidade.config import SearchSettings, TransformerJumpsSettings, TransformerSettings
+from alidade.config import NormalisationSettings, SearchSettings, TransformerJumpsSettings, TransformerSettings
 from alidade.models.build import build_system
 from alidade.models.folder import save_model_folder
 from alidade.text.vocabulary import EOS
@@ -15,7 +15,13 @@ from synthetic import word_ids, word_pieces
 SHAPE = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 2}
 
 
-def make_folder(path: Path, *, is_assisted: bool = True, search: SearchSettings | None = None) -> Path:
+def make_folder(
+    path: Path,
+    *,
+    is_assisted: bool = True,
+    search: SearchSettings | None = None,
+    normalisation: NormalisationSettings | None = None,
+) -> Path:
     """A folder that translates into nonsense, but always the same nonsense, and into whole words."""
     subwords = word_pieces()
     kind = "transformer-aligned" if is_assisted else "transformer"
@@ -29,5 +35,5 @@ def make_folder(path: Path, *, is_assisted: bool = True, search: SearchSettings 
                 parameter.add_(torch.randn_like(parameter) * 0.2)
             system.lexical.output.bias[:] = -20.0
             system.lexical.output.bias[[EOS, *word_ids()]] = 0.0
-    save_model_folder(path, system, lexical, alignment, subwords, subwords, search)
+    save_model_folder(path, system, lexical, alignment, subwords, subwords, search, normalisation)
     return path

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from alidade import AlidadeError, Translator
+from alidade.config import NormalisationSettings
 from alidade.dictionary.files import load_dictionary
+from alidade.forced_alignment import align_pairs
 from small_folders import make_folder
 
 TEXTS = ["ba be", "", "bi bo bu da de", "di", "   ", "do du fa fe fi fo fu ga ge"]
@@ -93,3 +95,33 @@ def test_a_dictionary_is_reported(translator: Translator) -> None:
 def test_unknown_settings_are_refused(translator: Translator) -> None:
     with pytest.raises(AlidadeError, match='did you mean "beam_size"'):
         Translator(translator.model, beamsize=3)
+
+
+@pytest.fixture(scope="module")
+def lower_case_translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    folder = tmp_path_factory.mktemp("lower") / "model"
+    return Translator(make_folder(folder, normalisation=NormalisationSettings(lower_case=True)))
+
+
+def test_text_is_written_as_in_training(lower_case_translator: Translator) -> None:
+    small = lower_case_translator.translate("bi bo bu da", prefix="ga")
+    capital = lower_case_translator.translate("Bi BO bu DA", prefix="GA")
+    assert capital.source.text == "bi bo bu da"
+    assert (capital.text, capital.score) == (small.text, small.score)
+
+
+def test_a_dictionary_is_written_as_in_training(lower_case_translator: Translator) -> None:
+    dictionary = load_dictionary(terms=["BO=Ga"])
+    for _ in range(2):  # the second time from memory
+        translation = lower_case_translator.translate("bi Bo bu", dictionary=dictionary, mode="require")
+        assert [str(match.entry) for match in translation.matches] == ["bo = ga"]
+        assert "ga" in translation.text.split()
+
+
+def test_given_pairs_are_written_as_in_training(lower_case_translator: Translator) -> None:
+    for is_tokenised in (False, True):
+        small, capital = align_pairs(
+            lower_case_translator, [("bi bo", "ga ge"), ("BI bo", "Ga GE")], is_tokenised=is_tokenised
+        )
+        assert small.source.ids == capital.source.ids
+        assert small.alignment == capital.alignment

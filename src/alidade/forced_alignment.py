@@ -7,12 +7,11 @@ one for each direction, give two alignments that are symmetrised as those of sta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from alidade.alignment.links import Alignment
 from alidade.alignment.symmetrisation import Symmetrisation, symmetrise
 from alidade.search.scoring import best_positions
-from alidade.text.cleaning import normalise_text
 from alidade.text.subwords import Encoding, Subwords
 from alidade.translated import Translation
 from alidade.translation import Translator
@@ -29,8 +28,8 @@ def align_pairs(
     piece to j(i), not to its position, also in an assisted system.
     """
     model = translator.model
-    sources = [_encode(source, model.source_subwords, is_tokenised) for source, _ in pairs]
-    targets = [_encode(target, model.target_subwords, is_tokenised) for _, target in pairs]
+    sources = [_encode(source, model.source_subwords, model.normalise_source, is_tokenised) for source, _ in pairs]
+    targets = [_encode(target, model.target_subwords, model.normalise_target, is_tokenised) for _, target in pairs]
     filled = [number for number in range(len(pairs)) if len(sources[number]) and len(targets[number])]
     paths = best_positions(
         model.system,
@@ -66,8 +65,10 @@ def align_both_ways(
     return [symmetrise(_links(one), _links(other).transposed(), method) for one, other in zip(there, back, strict=True)]
 
 
-def _encode(text: str, subwords: Subwords, is_tokenised: bool) -> Encoding:
-    return subwords.encode_words(text.split()) if is_tokenised else subwords.encode(normalise_text(text))
+def _encode(text: str, subwords: Subwords, normalise: Callable[[str], str], is_tokenised: bool) -> Encoding:
+    if not is_tokenised:
+        return subwords.encode(normalise(text))
+    return subwords.encode_words([normalise(word) or word for word in text.split()])  # none may vanish
 
 
 def _links(translation: Translation) -> Alignment:

@@ -19,9 +19,9 @@ import torch
 
 from alidade.alignment.extraction import Matrix, attended_positions, confidences_of_links, links_of_words
 from alidade.alignment.links import Alignment
-from alidade.config import SearchSettings, parse_settings
+from alidade.config import NormalisationSettings, SearchSettings, parse_settings
 from alidade.dictionary.constraints import Constraints, WordBorders
-from alidade.dictionary.entries import Dictionary
+from alidade.dictionary.entries import Dictionary, Entry
 from alidade.dictionary.grid import ConstrainedSentence
 from alidade.dictionary.matching import Match, find_matches
 from alidade.errors import AlidadeError
@@ -33,7 +33,6 @@ from alidade.search.dictionary_constraints import DictionaryConstraints
 from alidade.search.hypotheses import Hypothesis, SearchResult
 from alidade.search.long_texts import split_text
 from alidade.search.scoring import GivenPairs
-from alidade.text.cleaning import normalise_text
 from alidade.text.subwords import Encoding
 from alidade.translated import Translation, join_translations
 
@@ -74,6 +73,7 @@ class Translator:
         pack_linears(self.model.system)
         self._search = BeamSearch(self.model.system, self.settings)
         self._borders: WordBorders | None = None
+        self._normalised: tuple[Dictionary, Dictionary] | None = None
 
     @property
     def is_assisted(self) -> bool:
@@ -101,8 +101,9 @@ class Translator:
         prefixes: what each translation must begin with, whole words. first_number: of the first text, for entries
         that belong to one sentence.
         """
+        dictionary = None if dictionary is None else self.normalise_dictionary(dictionary)
         tasks = [
-            self._parts(normalise_text(text), dictionary, number)
+            self._parts(self.model.normalise_source(text), dictionary, number)
             for number, text in enumerate(texts, start=first_number)
         ]
         if prefixes is not None:
@@ -122,6 +123,18 @@ class Translator:
             found = [[next(links) for _ in parts] for parts in found]
         return [join_translations(parts) for parts in found]
 
+    def normalise_dictionary(self, dictionary: Dictionary) -> Dictionary:
+        """The same entries, written as the texts that the system was trained on."""
+        if self.model.description.normalisation == NormalisationSettings():
+            return dictionary
+        if self._normalised is None or self._normalised[0] is not dictionary:
+            self._normalised = dictionary, Dictionary([self._normalise_entry(entry) for entry in dictionary.entries])
+        return self._normalised[1]
+
+    def _normalise_entry(self, entry: Entry) -> Entry:
+        targets = dict.fromkeys([self.model.normalise_target(target) for target in entry.targets])
+        return replace(entry, source=self.model.normalise_source(entry.source), targets=tuple(targets))
+
     def _parts(self, text: str, dictionary: Dictionary | None, number: int) -> list[_Part]:
         parts = split_text(text, self.model.source_subwords, self.settings.max_source_length)
         subwords = self.model.target_subwords
@@ -130,7 +143,7 @@ class Translator:
         ]
 
     def _with_prefix(self, parts: list[_Part], prefix: str) -> list[_Part]:
-        ids = self.model.target_subwords.encode(normalise_text(prefix)).ids
+        ids = self.model.target_subwords.encode(self.model.normalise_target(prefix)).ids
         return [replace(parts[0], prefix=ids), *parts[1:]]
 
     def _search_batch(self, parts: list[_Part], num_best: int, mode: Mode) -> Sequence[SearchResult | None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from alidade.config import SearchSettings, SubwordSettings, TransformerSettings
+from alidade.config import NormalisationSettings, SearchSettings, SubwordSettings, TransformerSettings
 from alidade.errors import AlidadeError
 from alidade.models.build import build_system
 from alidade.models.folder import initialise_from, load_model_folder, save_model_folder
@@ -49,6 +49,22 @@ def test_what_goes_in_comes_out(tmp_path: Path, subwords: Subwords) -> None:
     assert loaded.search == search
     assert loaded.source_subwords.encode("the bird").ids == subwords.encode("the bird").ids
     assert {path.suffix for path in (tmp_path / "model").iterdir()} == {".json", ".safetensors", ".model"}
+
+
+def test_a_folder_says_how_its_text_was_written(tmp_path: Path, subwords: Subwords) -> None:
+    normalisation = NormalisationSettings(lower_case=True, strip_diacritics=["en"])
+    system = fresh(BASELINE, subwords)
+    save_model_folder(tmp_path / "m", system, BASELINE, None, subwords, subwords, normalisation=normalisation)
+    loaded = load_model_folder(tmp_path / "m")
+    assert loaded.description.normalisation == normalisation
+    assert loaded.normalise_source(" The  Café") == loaded.normalise_target("the cafe") == "the cafe"
+
+
+def test_a_folder_without_a_word_on_writing_is_read(folder: Path) -> None:
+    description = json.loads((folder / "model.json").read_text())
+    del description["normalisation"]
+    (folder / "model.json").write_text(json.dumps(description))
+    assert load_model_folder(folder).normalise_source("The  Café") == "The Café"
 
 
 def test_a_folder_is_replaced_as_a_whole(folder: Path, subwords: Subwords) -> None:

@@ -7,7 +7,9 @@ import pytest
 import torch
 from rich.console import Console
 
+from alidade.config import NormalisationSettings, PrepareConfig
 from alidade.models.folder import load_model_folder, read_weights
+from alidade.text.prepare import Preparation
 from alidade.training.display import Display
 from alidade.training.loop import train
 from small_runs import ALIGNED, JUMPS, TRANSFORMER, final_weights, logged, run_config
@@ -83,3 +85,25 @@ def test_the_display_shows_figures(is_terminal: bool) -> None:
     assert "12.34" in shown
     assert "31.4" in shown
     assert "best" in shown
+
+
+def test_the_model_says_how_the_corpus_was_written(tmp_path: Path) -> None:
+    pairs = [("The Dog Sleeps.", "Der Hund Schläft."), ("The Cat Eats.", "Der Kater Frisst.")] * 20
+    for side, name in enumerate(("en", "de")):
+        (tmp_path / name).write_text("".join(f"{pair[side]}\n" for pair in pairs))
+    bitext = {"source": tmp_path / "en", "target": tmp_path / "de"}
+    settings = {
+        "corpus": tmp_path / "corpus",
+        "source_language": "en",
+        "target_language": "de",
+        "bitext": [bitext],
+        "dev": bitext,
+        "cleaning": {"lower_case": True},
+        "subwords": {"vocabulary_size": 300},
+        "aligner": {"kind": "none"},
+    }
+    corpus = Preparation(PrepareConfig.model_validate(settings), num_workers=1).run()
+    assert corpus.source_encoding(corpus.train, 0).text == "the dog sleeps."
+    model = load_model_folder(train(run_config(tmp_path / "run", corpus.folder, steps=2)))
+    assert model.description.normalisation == NormalisationSettings(lower_case=True)
+    assert model.normalise_source("The Dog") == "the dog"

@@ -38,6 +38,8 @@ def assemble(
             raise AlidadeError(
                 f"{lexical} and {alignment} have different {side} vocabularies: train both on one corpus"
             )
+    if words.description.normalisation != positions.description.normalisation:
+        raise AlidadeError(f"{lexical} and {alignment} know text in different writing: train both on one corpus")
     save_model_folder(
         output,
         System(words.system.lexical, positions.system.alignment),
@@ -46,5 +48,6 @@ def assemble(
         words.source_subwords,
         words.target_subwords,
         words.search,
+        words.description.normalisation,
     )
     typer.echo(f"{output}: {words.description.lexical.kind} and {positions.description.alignment.kind}", err=True)

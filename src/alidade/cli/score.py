@@ -47,15 +47,14 @@ def score(
         alidade score --model run/system --source text.en --target text.de
     """
     from alidade.search.scoring import score_pairs
-    from alidade.text.cleaning import normalise_text
     from alidade.translation import Translator
 
     set_threads(threads)
     translator = Translator(model, batch_size=batch_size, **search_changes(overrides))
     folder = translator.model
     pairs = list(read_pairs(source, target))
-    sources = [folder.source_subwords.encode(normalise_text(one)).ids for one, _ in pairs]
-    targets = [folder.target_subwords.encode(normalise_text(other)).ids for _, other in pairs]
+    sources = [folder.source_subwords.encode(folder.normalise_source(one)).ids for one, _ in pairs]
+    targets = [folder.target_subwords.encode(folder.normalise_target(other)).ids for _, other in pairs]
     paths = None if positions is None else _read_positions(positions, sources, targets)
     for pair in score_pairs(folder.system, sources, targets, paths, translator.settings, batch_size):
         typer.echo(

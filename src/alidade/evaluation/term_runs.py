@@ -20,7 +20,6 @@ from alidade.dictionary.matching import Match, find_matches
 from alidade.evaluation.terms import TermCase, TermScore, WantedTerm, score_terms
 from alidade.evaluation.translations import Score, Tokenisation, score_translations
 from alidade.search.dictionary_constraints import Mode
-from alidade.text.cleaning import normalise_text
 from alidade.text.words import split_words
 from alidade.translated import Translation
 from alidade.translation import Translator
@@ -56,7 +55,7 @@ def evaluate_terms(
     for _ in range(repeats):
         for mode in modes:
             start = time.perf_counter()
-            translations[mode] = _translate(translator, sources, dictionary, mode)
+            translations[mode] = translate_in_mode(translator, sources, dictionary, mode)
             seconds[mode].append(time.perf_counter() - start)
     runs = []
     for mode in modes:
@@ -87,9 +86,10 @@ def table_of_runs(runs: Sequence[TermRun]) -> Table:
     return table
 
 
-def _translate(
+def translate_in_mode(
     translator: Translator, sources: Sequence[str], dictionary: Dictionary, mode: Mode | None
 ) -> list[Translation]:
+    """Translate with the dictionary in this mode, or without it; the translations have no links yet."""
     if mode is None:
         return translator.translate_all(sources, with_links=False)
     return translator.translate_all(sources, dictionary=dictionary, mode=mode, with_links=False)
@@ -99,6 +99,7 @@ def _cases(
     translator: Translator, translations: Sequence[Translation], references: Sequence[str], dictionary: Dictionary
 ) -> list[TermCase]:
     subwords = translator.model.target_subwords
+    dictionary = translator.normalise_dictionary(dictionary)
     cases = []
     for number, (result, reference) in enumerate(zip(translations, references, strict=True), start=1):
         matches = find_matches(dictionary, result.source, subwords, number)
@@ -107,7 +108,7 @@ def _cases(
                 [wanted_term(match, subwords.language) for match in matches],
                 [word.text for word in result.target.words],
                 result.alignment or Alignment(),
-                [word.text for word in split_words(normalise_text(reference), subwords.language)],
+                [word.text for word in split_words(translator.model.normalise_target(reference), subwords.language)],
             )
         )
     return cases

@@ -22,11 +22,19 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from alidade import __version__
-from alidade.config import AlignmentSettings, LexicalSettings, SearchSettings, Settings, parse_settings
+from alidade.config import (
+    AlignmentSettings,
+    LexicalSettings,
+    NormalisationSettings,
+    SearchSettings,
+    Settings,
+    parse_settings,
+)
 from alidade.errors import AlidadeError
 from alidade.files import read_json, write_json
 from alidade.models.build import build_system
 from alidade.models.system import System
+from alidade.text.cleaning import normalise_as_set
 from alidade.text.subwords import Subwords
 
 MODEL_FILE = "model.json"
@@ -53,6 +61,8 @@ class ModelDescription(Settings):
     alignment: AlignmentSettings | None = None
     source: VocabularyDescription
     target: VocabularyDescription
+    normalisation: NormalisationSettings = NormalisationSettings()
+    """How the text was written that the models were trained on."""
 
     @property
     def roles(self) -> set[str]:
@@ -70,6 +80,14 @@ class ModelFolder:
     target_subwords: Subwords
     search: SearchSettings
 
+    def normalise_source(self, text: str) -> str:
+        """A source text written as those that the system was trained on."""
+        return normalise_as_set(text, self.source_subwords.language, self.description.normalisation)
+
+    def normalise_target(self, text: str) -> str:
+        """A target text written as those that the system was trained on."""
+        return normalise_as_set(text, self.target_subwords.language, self.description.normalisation)
+
 
 def describe_vocabulary(subwords: Subwords) -> VocabularyDescription:
     return VocabularyDescription(
@@ -85,6 +103,7 @@ def save_model_folder(
     source_subwords: Subwords,
     target_subwords: Subwords,
     search: SearchSettings | None = None,
+    normalisation: NormalisationSettings | None = None,
 ) -> None:
     """Write a model folder; one that is already there is replaced as a whole."""
     description = ModelDescription(
@@ -92,6 +111,7 @@ def save_model_folder(
         alignment=alignment,
         source=describe_vocabulary(source_subwords),
         target=describe_vocabulary(target_subwords),
+        normalisation=normalisation or NormalisationSettings(),
     )
     aside = path.with_name(f"{path.name}.partial")
     shutil.rmtree(aside, ignore_errors=True)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
-from alidade.config import CleaningSettings
+from alidade.config import CleaningSettings, NormalisationSettings
 
 
 class Reason(enum.StrEnum):
@@ -53,15 +53,10 @@ class Cleaner:
 
     def normalise(self, source: str, target: str) -> CleanPair:
         """Both sides as the settings want them written, without a judgement."""
-        return CleanPair(self._normalise(source, self._languages[0]), self._normalise(target, self._languages[1]))
-
-    def _normalise(self, text: str, language: str) -> str:
-        text = normalise_text(text)
-        if self._settings.romanian_comma_below and language == "ro":
-            text = text.translate(_COMMA_BELOW)
-        if language in self._settings.strip_diacritics:
-            text = strip_diacritics(text)
-        return text.lower() if self._settings.lower_case else text
+        return CleanPair(
+            normalise_as_set(source, self._languages[0], self._settings),
+            normalise_as_set(target, self._languages[1], self._settings),
+        )
 
     def _complaint(self, pair: CleanPair) -> Reason | None:
         settings = self._settings
@@ -116,6 +111,16 @@ def normalise_text(text: str) -> str:
     if not text.isprintable():
         text = _INVISIBLE.sub("", text)
     return " ".join(text.split())
+
+
+def normalise_as_set(text: str, language: str, settings: NormalisationSettings) -> str:
+    """A text written as the settings want it: in training, and again in translation with what was trained."""
+    text = normalise_text(text)
+    if settings.romanian_comma_below and language == "ro":
+        text = text.translate(_COMMA_BELOW)
+    if language in settings.strip_diacritics:
+        text = strip_diacritics(text)
+    return text.lower() if settings.lower_case else text
 
 
 def strip_diacritics(text: str) -> str:

@@ -18,6 +18,7 @@ from typing import Any, Self, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from alidade.config import NormalisationSettings, parse_settings
 from alidade.errors import AlidadeError
 from alidade.files import read_json, read_lines, write_aside, write_json
 from alidade.text.arrays import map_array, write_array, write_side
@@ -122,7 +123,7 @@ class PreparedCorpus:
     fingerprint: str
     """Changes with the pieces, the positions or the vocabularies."""
     settings: dict[str, Any]
-    """The settings that the corpus was prepared with, for people to read."""
+    """The settings that the corpus was prepared with."""
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -145,6 +146,13 @@ class PreparedCorpus:
             manifest["fingerprint"],
             manifest["settings"],
         )
+
+    @property
+    def normalisation(self) -> NormalisationSettings:
+        """How its text is written."""
+        names = NormalisationSettings.model_fields
+        values = {name: value for name, value in self.settings.get("cleaning", {}).items() if name in names}
+        return parse_settings(NormalisationSettings, values, source=f"{self.folder}: its settings")
 
     def source_encoding(self, split: Split, index: int) -> Encoding:
         """A pair's source with its text and words."""
