@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from alidade.models.layers import Dropout, Memory, padding_mask
+from alidade.models.linear import Linear
 from alidade.text.vocabulary import PAD
 
 LayerStates = tuple[tuple[Tensor, Tensor], ...]
@@ -106,7 +107,7 @@ class LstmLayer(nn.Module):
         super().__init__()
         self.inputs = inputs
         self.width = width
-        self.gates = nn.Linear(inputs + width, 4 * width)
+        self.gates = Linear(inputs + width, 4 * width)
         nn.init.uniform_(self.gates.weight, -(width**-0.5), width**-0.5)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from alidade.models.cache import Rows
 from alidade.models.layers import Dropout, Memory, Output, pick_states
+from alidade.models.linear import Linear
 from alidade.models.recurrent import LayerStates, LstmLayer, RecurrentEncoder, WordEmbedding, lstm_layers, pick_rows
 from alidade.models.transformer import Tying, real_tokens
 from alidade.text.batching import Batch
@@ -59,14 +60,14 @@ class AttentiveDecoder(nn.Module):
         """bias: from W s + U h_{b_i}, (N, A), to what the aligned position gains inside the energy's dot product."""
         super().__init__()
         self.embedding = embedding
-        self.initial = nn.Linear(width, 2 * num_layers * width)
-        self.word_gates = nn.Linear(embedding.embedding_dim, 4 * width, bias=False)
+        self.initial = Linear(width, 2 * num_layers * width)
+        self.word_gates = Linear(embedding.embedding_dim, 4 * width, bias=False)
         self.layers = nn.ModuleList(LstmLayer(width, width) for _ in range(num_layers))
-        self.query = nn.Linear(width, attention, bias=False)  # W
-        self.key = nn.Linear(width, attention)  # U
+        self.query = Linear(width, attention, bias=False)  # W
+        self.key = Linear(width, attention)  # U
         self.energy = nn.Parameter(torch.empty(attention).uniform_(-(attention**-0.5), attention**-0.5))  # v
-        self.state = nn.Linear(width, width)  # W_s
-        self.context = nn.Linear(width, width, bias=False)  # W_c
+        self.state = Linear(width, width)  # W_s
+        self.context = Linear(width, width, bias=False)  # W_c
         self.dropout = Dropout(dropout)
         self.bias = bias
 
