@@ -1,6 +1,6 @@
 """Translator and Translation: what a Python user imports.
 
-    translator = Translator("model")
+    translator = Translator("model")  # or, without a folder, the model that is shipped
     translation = translator.translate("A man is sleeping.")
     print(translation.text, translation.alignment)
 
@@ -27,6 +27,7 @@ from alidade.dictionary.matching import Match, find_matches
 from alidade.errors import AlidadeError
 from alidade.models.folder import ModelFolder, load_model_folder
 from alidade.models.packing import pack_linears
+from alidade.models.shipped import default_model
 from alidade.search.batches import map_batches
 from alidade.search.beam import BeamSearch, Request
 from alidade.search.dictionary_constraints import DictionaryConstraints
@@ -55,13 +56,17 @@ class Translator:
 
     def __init__(
         self,
-        model: ModelFolder | Path | str,
+        model: ModelFolder | Path | str | None = None,
         settings: SearchSettings | None = None,
         *,
         batch_size: int = 32,
         **changes: Any,
     ) -> None:
-        """settings: how to search, instead of the model folder's; changes: single settings, `beam_size=1`."""
+        """model: a model folder; None: the one that is shipped with the package.
+
+        settings: how to search, instead of the model folder's; changes: single settings, `beam_size=1`.
+        """
+        model = default_model() if model is None else model
         self.model = model if isinstance(model, ModelFolder) else load_model_folder(Path(model))
         if self.model.system.lexical is None:
             raise AlidadeError(

@@ -28,9 +28,9 @@ BATCHES_A_LOT = 8
 
 
 def align(
-    model: ModelOption,
     source: Annotated[Path, typer.Option(help="The source side, a sentence a line; plain, .gz or .xz.")],
     target: Annotated[Path, typer.Option(help="The target side, line by line.")],
+    model: ModelOption = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Pharaoh file.", show_default="stdout")] = None,
     reverse_model: Annotated[
         Path | None, typer.Option(help="A model folder for the other direction; the two are symmetrised.")

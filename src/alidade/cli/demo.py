@@ -1,4 +1,4 @@
-"""`alidade demo`: the main job from end to end, in about a minute and without any data."""
+"""`alidade demo`: the main job from end to end, without any data."""
 
 from __future__ import annotations
 
@@ -11,98 +11,72 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from alidade.config import TrainConfig
-    from alidade.translation import Translator
-
-NUM_TRAIN, NUM_DEV, NUM_SHOWN = 4000, 200, 3
-SHAPE = {"width": 64, "feed_forward": 128, "heads": 4, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
+SENTENCES = (
+    "Two children are playing in front of the old house.",
+    "The file could not be saved because the disk is full.",
+    "Please restart the computer to finish the installation.",
+)
+TERMS = ("house=clădire|clădirea|clădirii", "disk=volumul|volum", "computer=sistemul|sistem")
+"""Wanted translations; the model chooses the form that suits the sentence."""
 
 
 def demo(
     folder: Annotated[
-        Path | None, typer.Option(help="Keep the corpus and the model here.", show_default="a temporary folder")
+        Path | None,
+        typer.Option(help="Where the picture goes, or what is trained.", show_default="the present folder, or nowhere"),
     ] = None,
+    is_trained: Annotated[
+        bool, typer.Option("--train", help="Train on a synthetic bitext, although a model is shipped.")
+    ] = False,
     steps: Annotated[int, typer.Option(min=1, help="Updates to train for.")] = 400,
 ) -> None:
-    """Train a small system on a synthetic bitext and translate with it.
+    """Translate a few English sentences into Romanian with the shipped model, with and without a dictionary.
 
-    The bitext is English sentences of a small grammar and their translation into an invented language that puts
-    adjectives after their noun and prepositions after their phrase. A lexical and an alignment model are trained on it
-    together; then held-out sentences are translated, with their links, and once more with a dictionary.
+    Shows in the terminal which word comes from which, and draws the attention of the last sentence as
+    `alidade-demo.png`. Without a shipped model, or with `--train`, a small system is trained on a synthetic bitext
+    first and translates from that.
     """
     from rich.console import Console
 
+    from alidade.models.shipped import shipped_model
+
     console = Console(highlight=False)
+    model = shipped_model()
+    if model is not None and not is_trained:
+        _translate(model, folder or Path(), console)
+        return
+    from alidade.cli.demo_training import train_and_translate
+
     if folder is not None:
-        _run(folder, steps, console)
+        train_and_translate(folder, steps, console)
         return
     with tempfile.TemporaryDirectory() as temporary:
-        _run(Path(temporary), steps, console)
+        train_and_translate(Path(temporary), steps, console)
 
 
-def _run(folder: Path, steps: int, console: Console) -> None:
-    from alidade.text.synthetic import make_corpus, make_pairs
-    from alidade.training.loop import train
+def _translate(model: Path, folder: Path, console: Console) -> None:
+    from alidade.cli.plot import panel_of
+    from alidade.dictionary.files import load_dictionary
+    from alidade.evaluation.plots import plot_attention
+    from alidade.evaluation.terminal import picture_of
     from alidade.translation import Translator
 
-    console.print(f"[bold]1. A bitext[/] of {NUM_TRAIN:,} pairs in an invented language, for example:")
-    pairs = make_pairs("lexicon", NUM_TRAIN + NUM_DEV)
-    console.print(f"   {pairs[0].source}  →  {pairs[0].target}")
-    corpus = make_corpus(folder / "corpus", pairs[:NUM_TRAIN], pairs[NUM_TRAIN:])
-
-    console.print("[bold]2. Training[/] an alignment-assisted transformer and its alignment model")
-    model = train(_settings(corpus.folder, folder / "run", steps))
-
-    held_out = pairs[NUM_TRAIN:]
     translator = Translator(model)
-    translations = translator.translate_all([pair.source for pair in held_out])
-    num_right = sum(one.text == pair.target for one, pair in zip(translations, held_out, strict=True))
-    console.print(f"[bold]3. Translating[/] {len(held_out)} sentences it has never seen: {num_right} exactly right")
-    sentences = [pair.source for pair in held_out[:NUM_SHOWN]]
-    _show(translator, sentences, None, console)
-
-    term = _another_adjective(sentences[0])
-    console.print(f"[bold]4. With a dictionary[/]: --term {term}")
-    _show(translator, sentences[:1], term, console)
-    console.print("[bold]Next[/]: train on your own bitext with `alidade prepare` and `alidade train`; see README.md.")
-
-
-def _another_adjective(sentence: str) -> str:
-    """A dictionary entry that gives the sentence's first adjective the translation of the next one in the lexicon."""
-    from alidade.text.synthetic import ADJECTIVES, invented_words
-
-    number = next((number for number, word in enumerate(ADJECTIVES) if f" {word} " in sentence), 0)
-    wanted = ADJECTIVES[(number + 1) % len(ADJECTIVES)]
-    return f"{ADJECTIVES[number]}={' '.join(invented_words()[wanted])}"
-
-
-def _settings(corpus: Path, folder: Path, steps: int) -> TrainConfig:
-    from alidade.config import TrainConfig
-
-    training = {
-        "corpus": corpus,
-        "folder": folder,
-        "steps": steps,
-        "batch_tokens": 500,
-        "learning_rate": 0.008,
-        "warmup": 50,
-        "label_smoothing": 0.0,
-        "validate_every": max(1, steps // 4),
-        "save_every": steps,
-    }
-    return TrainConfig.model_validate(
-        {
-            "lexical": SHAPE | {"kind": "transformer-aligned"},
-            "alignment": SHAPE | {"kind": "transformer-jumps", "max_jump": 20},
-            "training": training,
-        }
-    )
-
-
-def _show(translator: Translator, sentences: list[str], term: str | None, console: Console) -> None:
-    from alidade.dictionary.files import load_dictionary
-    from alidade.evaluation.terminal import picture_of
-
-    dictionary = None if term is None else load_dictionary((), [term])
-    for translation in translator.translate_all(sentences, dictionary=dictionary, mode="require"):
+    description = translator.model.description
+    console.print(f"[bold]1. Translating[/] from {description.source.language} to {description.target.language}:")
+    plain = translator.translate_all(SENTENCES)
+    for translation in plain:
         console.print(picture_of(translation), "", sep="\n")
+
+    console.print("[bold]2. With a dictionary[/] whose words must be used:", *TERMS, sep="\n   ")
+    guided = translator.translate_all(SENTENCES, dictionary=load_dictionary((), TERMS), mode="require")
+    for translation in guided:
+        console.print(picture_of(translation), "", sep="\n")
+
+    picture = folder / "alidade-demo.png"
+    panels = [panel_of(translator, plain[-1], "plain"), panel_of(translator, guided[-1], "with the dictionary")]
+    plot_attention(panels, picture)
+    console.print(f"[bold]3. Attention[/] of the last sentence, drawn: {picture}")
+    console.print(
+        '[bold]Next[/]: echo "Your own text." | alidade translate --show; train on your own bitext: see README.md.'
+    )

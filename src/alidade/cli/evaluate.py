@@ -104,12 +104,12 @@ def translations(
 
 @app.command()
 def terms(
-    model: ModelOption,
     source: Annotated[Path, typer.Option("--source", "-s", help="Sentences to translate, one a line.")],
     reference: Annotated[Path, typer.Option("--reference", "-r", help="Right translations, line by line.")],
     dictionaries: Annotated[
         list[Path], typer.Option("--dictionary", "-d", help="Wanted translations: a TSV, CSV or TBX file.")
     ],
+    model: ModelOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A folder for the translations, a file for each way.")
     ] = None,

@@ -1,37 +1,60 @@
-"""`alidade export`: a model for another engine."""
+"""`alidade export`: a model for another engine, or a smaller one."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from alidade.cli.options import ModelOption
+from alidade.cli.options import OwnModelOption
+
+if TYPE_CHECKING:
+    from alidade.models.folder import ModelFolder
 
 
 def export(
-    model: ModelOption,
+    model: OwnModelOption,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
-    form: Annotated[Literal["ctranslate2"], typer.Option("--format", help="The engine.")] = "ctranslate2",  # noqa: ARG001
+    form: Annotated[
+        Literal["ctranslate2", "float16", "int8"],
+        typer.Option("--format", help="Another engine's format, or how many bits a weight gets in our own."),
+    ] = "ctranslate2",
 ) -> None:
-    """Write the `transformer` baseline as a CTranslate2 model.
+    """Write a model for CTranslate2, or as a smaller model folder.
 
-    Needs the package ctranslate2. CTranslate2 then translates pieces, not text; it gives our search's translations
-    with the options `length_penalty` (our length_normalisation), `return_end_token=True` and `disable_unk=True`.
+    `--format int8` and `float16` write any system as a model folder of a quarter or half the size, which every command
+    reads as it reads others; it is as fast as before. Translations are the same in
+    float16 and mostly the same in int8.
 
-    Example: `alidade export --model run/model --output run/ctranslate2`
+    `--format ctranslate2` writes the `transformer` baseline for CTranslate2. It needs the package ctranslate2, which
+    then translates pieces, not text; it gives our search's translations with the options `length_penalty` (our
+    length_normalisation), `return_end_token=True` and `disable_unk=True`. Examples:
+
+        alidade export --model run/system --format int8 --output small
+
+        alidade export --model run/model --output run/ctranslate2
     """
-    from alidade.errors import AlidadeError
-    from alidade.models.ctranslate2_export import export_ctranslate2
-    from alidade.models.folder import load_model_folder
+    from alidade.models.folder import WEIGHTS_FILE, copy_model_folder, load_model_folder
 
     folder = load_model_folder(model)
+    if form == "ctranslate2":
+        _export_ctranslate2(folder, output)
+        typer.echo(f"written to {output}")
+        return
+    copy_model_folder(folder, output, form)
+    before, after = ((path / WEIGHTS_FILE).stat().st_size / 1e6 for path in (model, output))
+    typer.echo(f"written to {output}: weights of {after:.1f} MB instead of {before:.1f} MB")
+
+
+def _export_ctranslate2(folder: ModelFolder, output: Path) -> None:
+    from alidade.errors import AlidadeError
+    from alidade.models.ctranslate2_export import export_ctranslate2
+
     if folder.system.lexical is None:
-        raise AlidadeError(f"{model}: has no lexical model to export")
+        raise AlidadeError(f"{folder.path}: has no lexical model to export")
     source, target = (
         [subwords.piece(number) for number in range(len(subwords))]
         for subwords in (folder.source_subwords, folder.target_subwords)
     )
     export_ctranslate2(folder.system.lexical, source, target, output)
-    typer.echo(f"written to {output}")

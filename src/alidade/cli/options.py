@@ -25,6 +25,15 @@ WorkersOption = Annotated[
     typer.Option("--workers", min=1, help="Processes to work in.", show_default="all cores"),
 ]
 ModelOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--model",
+        "-m",
+        help="A model folder, made by `alidade train` or `assemble`.",
+        show_default="$ALIDADE_MODEL, or the model that is shipped",
+    ),
+]
+OwnModelOption = Annotated[
     Path, typer.Option("--model", "-m", help="A model folder, made by `alidade train` or `assemble`.")
 ]
 BatchSizeOption = Annotated[int, typer.Option("--batch-size", min=1, help="Sentences translated at a time.")]

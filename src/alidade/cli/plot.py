@@ -12,13 +12,22 @@ from alidade.errors import AlidadeError
 if TYPE_CHECKING:
     from alidade.dictionary.entries import Dictionary
     from alidade.evaluation.plots import Panel
+    from alidade.translated import Translation
     from alidade.translation import Translator
 
 
 def plot(
     sentence: Annotated[str, typer.Argument(help="The source sentence.")],
-    models: Annotated[list[Path], typer.Option("--model", "-m", help="A model folder; give several to compare them.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The picture: .png, .svg or .pdf.")],
+    models: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--model",
+            "-m",
+            help="A model folder; give several to compare them.",
+            show_default="$ALIDADE_MODEL, or the model that is shipped",
+        ),
+    ] = None,
     target: Annotated[
         str | None, typer.Option(help="Show attention for this target sentence instead of each model's translation.")
     ] = None,
@@ -40,8 +49,10 @@ def plot(
     """
     from alidade.dictionary.files import load_dictionary
     from alidade.evaluation.plots import plot_attention
+    from alidade.models.shipped import default_model
     from alidade.translation import Translator
 
+    models = models or [default_model()]
     if titles and len(titles) != len(models):
         raise AlidadeError(f"{len(titles)} titles for {len(models)} models: give one --title for each --model")
     translators = [Translator(model) for model in models]
@@ -65,8 +76,6 @@ def _name(model: Path) -> str:
 def _panel(
     translator: Translator, title: str, sentence: str, target: str | None, dictionary: Dictionary | None = None
 ) -> Panel:
-    from alidade.alignment.links import Link
-    from alidade.evaluation.plots import panel_of_pieces
     from alidade.forced_alignment import align_pairs
 
     if target is None:
@@ -75,6 +84,14 @@ def _panel(
         (translation,) = align_pairs(translator, [(sentence, target)])
     if not len(translation.source) or not len(translation.target):
         raise AlidadeError("there is nothing to plot: the sentence or its translation is empty")
+    return panel_of(translator, translation, title)
+
+
+def panel_of(translator: Translator, translation: Translation, title: str) -> Panel:
+    """A translation's attention, to be drawn; what comes from a dictionary is marked."""
+    from alidade.alignment.links import Link
+    from alidade.evaluation.plots import panel_of_pieces
+
     marked = {
         Link(word, translation.target.word_of_piece[piece])
         for use in translation.uses

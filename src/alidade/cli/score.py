@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def score(
-    model: ModelOption,
     source: Annotated[Path, typer.Option(help="The source side, a sentence a line; plain, .gz or .xz.")],
     target: Annotated[Path, typer.Option(help="The target side, line by line.")],
+    model: ModelOption = None,
     positions: Annotated[
         Path | None,
         typer.Option(

@@ -36,7 +36,7 @@ PruningName = Literal["none", "threshold", "pairs", "histogram", "exact"]
 
 
 def translate(
-    model: ModelOption,
+    model: ModelOption = None,
     input_file: Annotated[
         Path | None, typer.Option("--input", "-i", help="Text to translate, a sentence a line.", show_default="stdin")
     ] = None,
@@ -81,7 +81,7 @@ def translate(
     Reads a sentence a line and writes its translation, in the same order; empty lines stay empty. With `--nbest` each
     line gets that many lines. Examples:
 
-        echo "A man is sleeping." | alidade translate --model run/model
+        echo "A man is sleeping." | alidade translate
 
         alidade translate --model run/model --input test.en --output test.de --dictionary terms.tsv
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from alidade.cli.options import BatchSizeOption, ModelOption, ThreadsOption, set_threads
+from alidade.cli.options import BatchSizeOption, OwnModelOption, ThreadsOption, set_threads
 from alidade.errors import AlidadeError
 from alidade.files import read_lines
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def tune(
-    model: ModelOption,
+    model: OwnModelOption,
     source: Annotated[Path, typer.Option(help="Dev sentences, one a line.")],
     target: Annotated[Path, typer.Option(help="Their right translations.")],
     sentences: Annotated[int, typer.Option(min=1, help="Use at most this many of them, spread evenly.")] = 500,

@@ -33,6 +33,7 @@ from alidade.config import (
 from alidade.errors import AlidadeError
 from alidade.files import read_json, write_json
 from alidade.models.build import build_system
+from alidade.models.compact import WeightForm, compact_weights, expand_weights
 from alidade.models.system import System
 from alidade.text.cleaning import normalise_as_set
 from alidade.text.subwords import Subwords
@@ -104,6 +105,7 @@ def save_model_folder(
     target_subwords: Subwords,
     search: SearchSettings | None = None,
     normalisation: NormalisationSettings | None = None,
+    form: WeightForm = "float32",
 ) -> None:
     """Write a model folder; one that is already there is replaced as a whole."""
     description = ModelDescription(
@@ -117,7 +119,7 @@ def save_model_folder(
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
     write_json(aside / MODEL_FILE, description.model_dump(mode="json"))
-    save_file(named_weights(system), aside / WEIGHTS_FILE)
+    save_file(compact_weights(named_weights(system), form), aside / WEIGHTS_FILE)
     source_subwords.save(aside / SOURCE_SUBWORDS_FILE)
     target_subwords.save(aside / TARGET_SUBWORDS_FILE)
     save_search_settings(aside, search or SearchSettings())
@@ -156,6 +158,22 @@ def load_model_folder(path: Path) -> ModelFolder:
     )
 
 
+def copy_model_folder(folder: ModelFolder, path: Path, form: WeightForm) -> None:
+    """Write a loaded model folder again, with its weights in another form."""
+    description = folder.description
+    save_model_folder(
+        path,
+        folder.system,
+        description.lexical,
+        description.alignment,
+        folder.source_subwords,
+        folder.target_subwords,
+        folder.search,
+        description.normalisation,
+        form,
+    )
+
+
 def load_description(path: Path) -> ModelDescription:
     """What a model folder says of its models, without their weights."""
     if not (path / MODEL_FILE).is_file():
@@ -187,9 +205,10 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         raise AlidadeError(f"{path}: the model folder has no {WEIGHTS_FILE}")
     try:
         with safe_open(file, framework="pt") as weights:
-            return {name: weights.get_tensor(name).float() for name in weights.keys()}  # noqa: SIM118  # not a dict
+            stored = {name: weights.get_tensor(name) for name in weights.keys()}  # noqa: SIM118  # not a dict
     except SafetensorError as error:
         raise AlidadeError(f"{file}: damaged or cut short ({error}); copy the model folder again") from None
+    return expand_weights(stored)
 
 
 @torch.no_grad()
