@@ -284,7 +284,7 @@ class TrainingSettings(Settings):
     """Gradients are scaled down to this norm; 0 leaves them alone."""
     label_smoothing: Share = 0.1
     precision: Literal["float32", "bfloat16"] = "float32"
-    """bfloat16: on a CPU, of the factors of matrix products alone; quicker where the processor has instructions for it."""
+    """bfloat16: on a CPU, of the factors of matrix products alone; quicker if the processor has instructions for it."""
     seed: Count = 1
     validate_every: Positive = 500
     """Updates between two validations."""
@@ -337,6 +337,8 @@ class SearchSettings(Settings):
     histogram: Positive = 3
     """For `histogram`: positions evaluated for each hypothesis."""
     shortlist: Literal["none", "sentence", "position"] = "none"
+    """Which words may be written: all, or what the aligner's lexicon (`alidade shortlist`) lists for the sentence or for
+    the position, plus the most frequent ones."""
 
 
 def _check_heads(width: int, heads: int) -> None:

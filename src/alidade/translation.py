@@ -32,6 +32,7 @@ from alidade.search.batches import map_batches
 from alidade.search.beam import BeamSearch, Request
 from alidade.search.dictionary_constraints import DictionaryConstraints
 from alidade.search.hypotheses import Hypothesis, SearchResult
+from alidade.search.lexicon import Lexicon
 from alidade.search.long_texts import split_text
 from alidade.search.scoring import GivenPairs
 from alidade.text.subwords import Encoding
@@ -49,6 +50,11 @@ class _Part:
     source: Encoding
     prefix: tuple[int, ...]
     matches: tuple[Match, ...]
+
+
+def _pieces_of_forms(matches: Sequence[Match]) -> tuple[int, ...]:
+    """All that a dictionary may want written."""
+    return tuple([p for match in matches for form in match.forms for p in (*form.after_space, *form.glued)])
 
 
 class Translator:
@@ -76,9 +82,27 @@ class Translator:
         self.settings = parse_settings(SearchSettings, base.model_dump() | changes, source="search settings")
         self.batch_size = batch_size
         pack_linears(self.model.system)
-        self._search = BeamSearch(self.model.system, self.settings)
+        self._search = BeamSearch(self.model.system, self.settings, self._load_lexicon())
         self._borders: WordBorders | None = None
         self._normalised: tuple[Dictionary, Dictionary] | None = None
+
+    def _load_lexicon(self) -> Lexicon | None:
+        """The lexicon of a shortlist, if the settings ask for one."""
+        if self.settings.shortlist == "none":
+            return None
+        description, lexical = self.model.description, self.model.system.lexical
+        if self.settings.shortlist == "position" and not (lexical is not None and lexical.is_assisted):
+            raise AlidadeError(
+                f"{self.model.path}: a shortlist for each position needs a system with positions, and this is a "
+                "baseline; use --shortlist sentence"
+            )
+        lexicon = Lexicon.load(self.model.path)
+        if lexicon.fingerprints != (description.source.fingerprint, description.target.fingerprint):
+            raise AlidadeError(
+                f"{self.model.path}: its shortlist was counted with other subwords than the model's; "
+                "make it again with `alidade shortlist`"
+            )
+        return lexicon
 
     @property
     def is_assisted(self) -> bool:
@@ -153,7 +177,11 @@ class Translator:
 
     def _search_batch(self, parts: list[_Part], num_best: int, mode: Mode) -> Sequence[SearchResult | None]:
         """Search for all that is not empty."""
-        requests = [Request(part.source.ids, part.prefix) for part in parts if len(part.source)]
+        requests = [
+            Request(part.source.ids, part.prefix, wanted=_pieces_of_forms(part.matches))
+            for part in parts
+            if len(part.source)
+        ]
         if not requests:
             return [None] * len(parts)
         constraints = self._constraints([part for part in parts if len(part.source)], requests, mode)

@@ -33,6 +33,7 @@ BATCHES_A_LOT = 8
 """So many batches are read at once, to be sorted by length."""
 
 PruningName = Literal["none", "threshold", "pairs", "histogram", "exact"]
+ShortlistName = Literal["none", "sentence", "position"]
 
 
 def translate(
@@ -54,6 +55,13 @@ def translate(
     ] = None,
     threshold: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="For `threshold` and `pairs`: the least probability.")
+    ] = None,
+    shortlist: Annotated[
+        ShortlistName | None,
+        typer.Option(
+            help="Write only what the aligner listed for the words of the sentence, or for the word at each position; "
+            "see `alidade shortlist`."
+        ),
     ] = None,
     overrides: SearchSetOption = None,
     prefixes: Annotated[
@@ -92,7 +100,7 @@ def translate(
     from alidade.progress import track
     from alidade.translation import Translator
 
-    changes = search_changes(overrides, beam_size=beam_size, pruning=pruning, threshold=threshold)
+    changes = search_changes(overrides, beam_size=beam_size, pruning=pruning, threshold=threshold, shortlist=shortlist)
     is_interactive = input_file is None and sys.stdin.isatty()
     workers = (1 if is_interactive or threads is not None else available_cores()) if workers is None else workers
     set_threads(threads if workers == 1 else 1)

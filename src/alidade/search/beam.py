@@ -35,9 +35,11 @@ from alidade.search.candidates import (
 from alidade.search.constraints import Constraints, EvaluatedRows
 from alidade.search.ending import Endings
 from alidade.search.hypotheses import Cells, History, Hypothesis, SearchResult
+from alidade.search.lexicon import Lexicon
 from alidade.search.prefix import FREE, GivenWords, allow_only, put_given
 from alidade.search.pruning import pruning_of
 from alidade.search.roles import AlignmentModel, AlignmentState, LexicalModel, LexicalState
+from alidade.search.shortlist import Shortlist
 from alidade.search.words import WordScorer
 from alidade.text.vocabulary import BOS, EOS, PAD
 
@@ -59,6 +61,8 @@ class Request:
     """The translation has at least this many pieces."""
     max_length: int | None = None
     """At most this many, `</s>` among them; None: as the settings say."""
+    wanted: Sequence[int] = ()
+    """Piece ids that no shortlist may leave out, besides the prefix: a dictionary's."""
 
     @property
     def given_words(self) -> list[int]:
@@ -75,13 +79,27 @@ class Request:
 class BeamSearch:
     """Searches with one system and one way to search; make a new one when weights change."""
 
-    def __init__(self, system: Any, settings: SearchSettings) -> None:
-        """system: has `lexical`, `alignment` and `shares_encoder`; see `models/system.py`."""
+    def __init__(self, system: Any, settings: SearchSettings, lexicon: Lexicon | None = None) -> None:
+        """system: has `lexical`, `alignment` and `shares_encoder`; see `models/system.py`. lexicon: for a shortlist."""
         self.lexical: LexicalModel = system.lexical
         self.alignment: AlignmentModel | None = system.alignment if system.lexical.is_assisted else None
         self.shares_encoder: bool = self.alignment is not None and system.shares_encoder
         self.settings = settings
-        self.scorer = WordScorer(self.lexical.output)
+        self.scorer = WordScorer.of(self.lexical.output)
+        assert settings.shortlist == "none" or lexicon is not None, "a shortlist needs a lexicon"
+        self._lexicon = lexicon
+
+    def shortlist(self, requests: Sequence[Request]) -> Shortlist | None:
+        """What a batch may write, if the settings restrict it."""
+        if self._lexicon is None or self.settings.shortlist == "none":
+            return None
+        return Shortlist(
+            self._lexicon,
+            self.scorer,
+            [request.source for request in requests],
+            [[*request.prefix, *request.wanted] for request in requests],
+            by_position=self.settings.shortlist == "position",
+        )
 
     @torch.inference_mode()
     def search(
@@ -111,6 +129,7 @@ class _BatchSearch:
     ) -> None:
         settings = search.settings
         self._settings, self._scorer, self._constraints = settings, search.scorer, constraints
+        self._shortlist = search.shortlist(requests)
         self._beam_size = settings.beam_size
         limits = [request.length_limit(settings) for request in requests]
         are_patient = [
@@ -225,9 +244,11 @@ class _BatchSearch:
         """The best words of rows; row_scores: (R,), the hypotheses' scores with the rows' positions."""
         features = self._lexical.evaluate(hypotheses, positions)
         rows = None if self._constraints is None else self._rows_to_restrict(self._constraints, hypotheses, positions)
-        sentences = self._sentences_of(hypotheses) if self._alignment is not None or self._is_given else None
+        sentences = self._sentences_of(hypotheses) if self._needs_sentences else None
         lots = [
-            self._best_words(features[lot], None if sentences is None else sentences[lot], rows and rows.part(lot))
+            self._best_words(
+                features[lot], None if sentences is None else sentences[lot], positions[lot], rows and rows.part(lot)
+            )
             for lot in self._scorer.lots(len(features))
         ]
         words, logp, end_logp = lots[0] if len(lots) == 1 else map(torch.cat, zip(*lots, strict=True))
@@ -246,13 +267,20 @@ class _BatchSearch:
         return EvaluatedRows(hypotheses * (self._beam_size // self._scores.shape[1]), positions, attention)
 
     def _best_words(
-        self, features: Tensor, sentences: Tensor | None, rows: EvaluatedRows | None
+        self, features: Tensor, sentences: Tensor | None, positions: Tensor, rows: EvaluatedRows | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The best words of one lot of rows and their log p_lex, (r, k) each, and log p_lex of `</s>`, (r,).
 
-        sentences: (r,), needed if words are given.
+        sentences: (r,), needed if words are given or there is a shortlist.
         """
-        word_logp = self._scorer.word_logp(features)
+        if self._shortlist is None or sentences is None:
+            word_logp = self._scorer.word_logp(features)
+        else:
+            word_logp = self._shortlist.word_logp(features, sentences, positions)
+            if rows is None and not self._is_given:
+                end_logp = word_logp[:, EOS].clone()
+                return *self._shortlist.best_words(word_logp, self._beam_size), end_logp
+            word_logp = self._shortlist.over_vocabulary(word_logp)
         if self._constraints is not None and rows is not None:
             self._constraints.restrict(rows, word_logp)
         end_logp = word_logp[:, EOS].clone()
@@ -265,6 +293,11 @@ class _BatchSearch:
         words, logp = self._scorer.best_words(word_logp, self._beam_size)
         put_given(given, only, words, logp)
         return words, logp, end_logp
+
+    @property
+    def _needs_sentences(self) -> bool:
+        """Whether rows must know their sentences."""
+        return self._alignment is not None or self._shortlist is not None or self._is_given
 
     @property
     def _is_given(self) -> bool:
@@ -338,6 +371,8 @@ class _BatchSearch:
             self._alignment.keep(kept)
         if self._constraints is not None:
             self._constraints.keep(kept)
+        if self._shortlist is not None:
+            self._shortlist.keep(kept)
         self._given.keep(kept)
         self._scores, self._words, self._positions = self._scores[kept], self._words[kept], self._positions[kept]
         self._end_positions, self._min_lengths = self._end_positions[kept], self._min_lengths[kept]

@@ -87,7 +87,7 @@ def best_positions(
     """
     if not system.lexical.is_assisted:
         return [()] * len(sources)
-    search = BeamSearch(system, settings)
+    search = BeamSearch(system, settings.model_copy(update={"shortlist": "none"}))  # all words are given
     requests = [Request(*pair, is_whole_target=True) for pair in zip(sources, targets, strict=True)]
     results = map_batches(search.search, requests, lambda request: len(request.prefix), batch_size)
     return [result.best.positions for result in results]

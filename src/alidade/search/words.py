@@ -30,12 +30,24 @@ NUM_SPECIAL = UNK + 1
 class WordScorer:
     """The output layer, padded to whole blocks with words that are never chosen."""
 
-    def __init__(self, output: Any) -> None:
-        num_padding = -len(output.weight) % BLOCK
-        self._vocabulary_size = len(output.weight)
-        weight = F.pad(output.weight.detach(), (0, 0, 0, num_padding))
-        self._logits = fast_linear(weight, F.pad(output.bias.detach(), (0, num_padding), value=-math.inf))
-        self._max_rows = max(1, MAX_LOGITS // len(weight))
+    def __init__(self, weight: Tensor, bias: Tensor) -> None:
+        """weight: (V, D), bias: (V,)"""
+        num_padding = -len(weight) % BLOCK
+        self._weight, self._bias = weight, bias
+        self.num_words = len(weight) + num_padding
+        """V, padding among them."""
+        self._max_rows = max(1, MAX_LOGITS // self.num_words)
+        self.logits = fast_linear(F.pad(weight, (0, 0, 0, num_padding)), F.pad(bias, (0, num_padding), value=-math.inf))
+        """(R, D) -> (R, V)"""
+
+    @classmethod
+    def of(cls, output: Any) -> WordScorer:
+        """Of a model's output layer."""
+        return cls(output.weight.detach(), output.bias.detach())
+
+    def among(self, words: Tensor) -> WordScorer:
+        """One that knows these words only, the special ones first."""
+        return WordScorer(self._weight[words], self._bias[words])
 
     def lots(self, num_rows: int) -> Iterator[slice]:
         """The rows in lots whose logits fit into memory."""
@@ -44,7 +56,7 @@ class WordScorer:
 
     def word_logp(self, features: Tensor) -> Tensor:
         """(R, D) -> (R, V) log p_lex of all words; the columns past the vocabulary are -inf."""
-        logits = self._logits(features)
+        logits = self.logits(features)
         return torch.log_softmax(logits, dim=1, out=logits)  # in place: the logits are the largest tensor of a step
 
     def best_words(self, word_logp: Tensor, num_best: int) -> tuple[Tensor, Tensor]:
@@ -53,7 +65,7 @@ class WordScorer:
         word_logp, (R, V), is overwritten: the columns of special words become -inf.
         """
         word_logp[:, :NUM_SPECIAL] = -math.inf
-        num_best = min(num_best, self._vocabulary_size - NUM_SPECIAL)
+        num_best = min(num_best, len(self._weight) - NUM_SPECIAL)
         blocks = word_logp.view(len(word_logp), -1, BLOCK)
         num_blocks = min(num_best, blocks.shape[1])
         best_blocks = blocks.amax(dim=2).topk(num_blocks, dim=1, sorted=False).indices  # (R, k)
