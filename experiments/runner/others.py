@@ -1,0 +1,212 @@
+"""The rows of the other tables: dictionary, pruning, alignment error, pictures."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import pruning
+from alidade.alignment.aligners import read_alignments, read_gold_alignments
+from alidade.alignment.error_rate import alignment_error_rate
+from alidade.alignment.like_corpus import align_like_corpus
+from alidade.alignment.links import Alignment
+from alidade.cli.align import align
+from alidade.cli.plot import panel_of
+from alidade.dictionary.entries import Dictionary
+from alidade.dictionary.files import load_dictionary, write_entries
+from alidade.dictionary.simulation import ReferencePair, simulate_dictionary
+from alidade.evaluation.plots import plot_attention
+from alidade.evaluation.term_runs import evaluate_terms
+from alidade.files import file_stamp, read_lines
+from alidade.models.folder import WEIGHTS_FILE
+from alidade.text.cleaning import normalise_text
+from alidade.text.corpus import PreparedCorpus
+from alidade.translation import Translator
+from runner.settings import AlignmentRow, DictionaryRow, PictureRow, PruningRow, TaskSettings
+from runner.systems import MissingCellError, ReadySystem, Workshop, make_system
+from runner.translation import translate_set
+
+
+def measure_dictionary(shop: Workshop, name: str, row: DictionaryRow) -> dict[str, Any]:
+    """Systems without a dictionary, with its suggestions, and with all its entries required (paper, table 3)."""
+    rows = {system: shop.library.translation_row(system) for system in row.systems}
+    task = shop.library.task(rows[row.systems[0]].task)
+    systems = {system: make_system(shop, system, settings) for system, settings in rows.items()}
+    work = task.runs / "systems" / name.replace("/", "-")
+    dictionary, simulated = _simulate(shop, task, systems[row.systems[0]], work)
+    measured = {
+        system: shop.stages(work / "stages").run(
+            system.replace("/", "-"),
+            [simulated, ready.fingerprint],
+            [],
+            functools.partial(_measure_terms, task, ready, dictionary),
+        )
+        for system, ready in systems.items()
+    }
+    return {"dictionary": simulated, "systems": {system: result.report for system, result in measured.items()}}
+
+
+def _simulate(shop: Workshop, task: TaskSettings, baseline: ReadySystem, work: Path) -> tuple[Dictionary, Any]:
+    """The paper's simulated dictionary (section 7), and what is to be said of it."""
+    translated = translate_set(shop, task, baseline, task.dev)
+    files = (*task.files(task.dev), translated.path)
+    path = work / "dictionary.tsv"
+
+    def simulate() -> dict[str, Any]:
+        corpus = PreparedCorpus.open(_corpus_of(task))
+        sources, references, translations = ([normalise_text(line) for line in read_lines(file)] for file in files)
+        alignments = align_like_corpus(corpus, list(zip(sources, references, strict=True)))
+        pairs = map(ReferencePair, sources, references, alignments, translations)
+        simulated = simulate_dictionary(pairs, task.source, task.target)
+        write_entries(path, simulated.entries)
+        return {
+            "entries": len(simulated.entries),
+            "coverage": simulated.coverage,
+            "reference_words": simulated.num_reference_words,
+        }
+
+    inputs = [translated.fingerprint, *map(file_stamp, files[:2])]
+    report = shop.stages(work / "stages").run("simulate", inputs, [path], simulate).report
+    return load_dictionary([path]), report
+
+
+def _corpus_of(task: TaskSettings) -> Path:
+    corpus = task.runs / "corpus"
+    if not (corpus / "corpus.json").exists():
+        raise MissingCellError("the corpus is not prepared")
+    return corpus
+
+
+def _measure_terms(task: TaskSettings, system: ReadySystem, dictionary: Dictionary) -> dict[str, Any]:
+    sources, references = (list(read_lines(path)) for path in task.files(task.dev))
+    runs = evaluate_terms(Translator(system.folder), sources, references, dictionary)
+    return {
+        run.mode or "none": {
+            **{score.name: score.value for score in run.scores},
+            "used": run.terms.share(run.terms.used),
+            "placed": run.terms.share(run.terms.placed),
+            "repeated": run.terms.share(run.terms.repeated),
+            "length_ratio": run.terms.length_ratio,
+            "sentences_per_second": run.sentences_per_second,
+        }
+        for run in runs
+    }
+
+
+def measure_pruning(shop: Workshop, name: str, row: PruningRow) -> dict[str, Any]:
+    """Speed-up and BLEU of every way to prune (paper, figure 4), and the plot."""
+    settings = shop.library.translation_row(row.system)
+    task = shop.library.task(settings.task)
+    system = make_system(shop, row.system, settings)
+    source, target = task.files(task.dev)
+    picture = shop.results / f"{name}.png"
+
+    def work() -> dict[str, Any]:
+        torch.set_num_threads(1)
+        sources, references = (list(read_lines(path))[: row.sentences] for path in (source, target))
+        points = pruning.make_points(system.folder)
+        for _ in range(row.repeats):
+            for point in points:
+                point.run(sources)
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        pruning.draw(points, references, picture)
+        return {"points": [_describe_point(point, points[0], references) for point in points]}
+
+    inputs = [system.fingerprint, row.sentences, row.repeats]
+    report = shop.stages(system.work / "stages").run("pruning", inputs, [picture], work).report
+    return {**report, "picture": picture.name, "sentences": row.sentences, "repeats": row.repeats}
+
+
+def _describe_point(point: pruning.Point, none: pruning.Point, references: list[str]) -> dict[str, Any]:
+    same = [one == other for one, other in zip(point.texts, none.texts, strict=True)]
+    return {
+        "pruning": point.pruning,
+        "value": point.value,
+        "speed_up": pruning.speed_up(point, none),
+        "evaluations": point.evaluations_a_token,
+        "BLEU": pruning.bleu(point, references),
+        "same": sum(same) / len(same),
+    }
+
+
+def measure_alignment(shop: Workshop, name: str, row: AlignmentRow) -> dict[str, Any]:
+    """Precision, recall and alignment error rate of links against a gold set."""
+    gold = list(read_gold_alignments(row.data / "gold-alignments" / f"{row.gold}.gold", one_based=True))
+    links = _aligner_links(shop, row) if row.unit is not None else _system_links(shop, name, row)
+    rate = alignment_error_rate(links, gold)
+    return {"error_rate": 100 * rate.error_rate, "precision": 100 * rate.precision, "recall": 100 * rate.recall}
+
+
+def _aligner_links(shop: Workshop, row: AlignmentRow) -> list[Alignment]:
+    """The statistical aligner's, made by `alignment/aligner_units.py` if they are not there."""
+    folder = row.runs / f"{row.gold}-{'words' if row.unit == 'words' else 'pieces-8000'}"
+    links = folder / "grow-diag-final-and.links"
+    if not links.exists():
+        if not shop.may_train:
+            raise MissingCellError("the bitext is not aligned in this way")
+        script = shop.library.folder / "alignment" / "aligner_units.py"
+        arguments = [str(row.data), str(row.runs), "--gold", row.gold, "--unit", str(row.unit)]
+        subprocess.run([sys.executable, str(script), *arguments], check=True)
+    return list(read_alignments(links))
+
+
+def _system_links(shop: Workshop, name: str, row: AlignmentRow) -> list[Alignment]:
+    """A trained system's forced alignment of the gold pairs, whose words stand between spaces."""
+    assert row.model is not None
+    models = [model for model in (row.model, row.reverse_model) if model is not None]
+    for model in models:
+        if not (model / WEIGHTS_FILE).is_file():
+            raise MissingCellError(f"`{model.parent.name}` is not trained")
+    one, other = (row.data / "gold-alignments" / f"{row.gold}.{language}" for language in (row.gold[:2], row.gold[2:]))
+    source, target = (other, one) if row.is_transposed else (one, other)
+    output = row.runs / "systems" / f"{name.split('/')[1]}.links"
+
+    def work() -> dict[str, Any]:
+        align(
+            source=source,
+            target=target,
+            model=row.model,
+            output=output,
+            reverse_model=row.reverse_model,
+            by_attention=row.by_attention,
+            is_tokenised=True,
+            threads=shop.workers,
+        )
+        return {}
+
+    stamps = [file_stamp(model / WEIGHTS_FILE) for model in models]
+    shop.stages(row.runs / "stages").run(name.replace("/", "-"), [stamps, row.by_attention], [output], work)
+    links = read_alignments(output)
+    return [alignment.transposed() for alignment in links] if row.is_transposed else list(links)
+
+
+def draw_picture(shop: Workshop, name: str, row: PictureRow) -> dict[str, Any]:
+    """The paper's figure 1 for a sentence in which the baseline's attention misses the word that has an entry."""
+    ready = [make_system(shop, one, shop.library.translation_row(one)) for one in (row.baseline, row.system)]
+    picture = shop.results / f"{name}.png"
+
+    def work() -> dict[str, Any]:
+        baseline, system = (Translator(one.folder) for one in ready)
+        for sentence, term in row.candidates:
+            dictionary = load_dictionary((), [term])
+            missed, used = (one.translate(sentence, dictionary=dictionary) for one in (baseline, system))
+            if missed.unused and used.uses:
+                break
+        else:
+            raise MissingCellError("the baseline used the entry in every candidate, or the system did in none")
+        panels = [
+            panel_of(baseline, missed, "transformer"),
+            panel_of(system, system.translate(sentence), "assisted"),
+            panel_of(system, used, "assisted, dictionary"),
+        ]
+        plot_attention(panels, picture)
+        return {"sentence": sentence, "term": term, "baseline": missed.text, "assisted": used.text}
+
+    inputs = [[one.fingerprint for one in ready], row.model_dump(mode="json")]
+    report = shop.stages(picture.parent / f"{picture.stem}.stages").run("draw", inputs, [picture], work).report
+    return {**report, "picture": picture.name}
