@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from alidade.config import PrepareConfig, SearchSettings, TrainConfig, load_config, parse_settings
+from alidade.config import AlignerSettings, PrepareConfig, SearchSettings, TrainConfig, load_config, parse_settings
 from alidade.errors import AlidadeError
 
 PREPARE = """
@@ -128,3 +128,9 @@ def test_settings_cannot_change(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(Path(__file__).parent.parent.glob("experiments/*/prepare.toml")), ids=str)
 def test_the_experiments_settings_are_valid(path: Path) -> None:
     assert load_config(PrepareConfig, path).bitext
+
+
+@pytest.mark.parametrize(("kind", "unit"), [("eflomal", "pieces"), ("pharaoh", "words")])
+def test_links_from_elsewhere_are_of_words(kind: str, unit: str) -> None:
+    assert AlignerSettings.model_validate({"kind": kind}).unit == unit
+    assert AlignerSettings.model_validate({"kind": kind, "unit": "words"}).unit == "words"

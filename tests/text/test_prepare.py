@@ -69,10 +69,12 @@ def test_separate_vocabularies(tmp_path: Path) -> None:
     assert corpus.source_subwords.model != corpus.target_subwords.model
 
 
-def test_eflomal_finds_the_words(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("unit", "vocabulary_size"), [("words", 320), ("pieces", 420)])
+def test_eflomal_finds_the_words(tmp_path: Path, unit: str, vocabulary_size: int) -> None:
     """Nearly every noun of the target points at its own translation, in train and dev."""
     dev = write_pairs(tmp_path, "dev", [("The king finds 1,000 cats.", "Der König findet 1,000 Katere.")])
-    corpus, _ = prepare(config(tmp_path, dev=dev, aligner={"kind": "eflomal"}))
+    aligner, subwords = {"kind": "eflomal", "unit": unit}, {"vocabulary_size": vocabulary_size}
+    corpus, _ = prepare(config(tmp_path, dev=dev, aligner=aligner, subwords=subwords))
     assert corpus.dev is not None
     right = total = 0
     for split in (corpus.train, corpus.dev):
@@ -123,8 +125,9 @@ def test_stages_are_skipped_when_nothing_changed(tmp_path: Path) -> None:
 
 
 def test_a_new_vocabulary_needs_no_new_alignment_of_words(tmp_path: Path) -> None:
-    prepare(config(tmp_path, aligner={"kind": "eflomal"}))
-    settings = config(tmp_path, aligner={"kind": "eflomal"}, subwords={"vocabulary_size": 300})
+    on_words = {"kind": "eflomal", "unit": "words"}
+    prepare(config(tmp_path, aligner=on_words))
+    settings = config(tmp_path, aligner=on_words, subwords={"vocabulary_size": 300})
     settings.bitext[0].source.touch()
     _, preparation = prepare(settings)
     assert skipped(preparation) == []
