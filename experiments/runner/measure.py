@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import platform
 import re
 from pathlib import Path
 from typing import Any
 
 from alidade.files import read_json, write_json
-from alidade.parallel import available_cores
 from runner.others import draw_picture, measure_alignment, measure_dictionary, measure_pruning
 from runner.settings import AlignmentRow, DictionaryRow, PictureRow, PruningRow, Row, TranslationRow
 from runner.systems import MissingCellError, Workshop
@@ -50,9 +50,9 @@ def _measure(shop: Workshop, name: str, row: Row) -> dict[str, Any]:
 
 
 def describe_machine() -> str:
-    """The processor and how many of its cores can be used."""
+    """The processor and the number of its cores."""
     try:
         models = re.findall(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
     except OSError:
         models = []
-    return f"{models[0] if models else platform.machine()}, {available_cores()} cores"
+    return f"{models[0] if models else platform.machine()}, {os.cpu_count()} cores"

@@ -228,7 +228,9 @@ def _footnotes(results: Path, names: Sequence[str]) -> str:
             missing.setdefault(result["missing"], []).append(name)
         else:
             settings = "".join([f" --set {override}" for override in result["overrides"]])
-            measured.setdefault(f"{result['date']}, {result['machine']}", []).append(f"{name}{settings}")
+            tuned = result["figures"].get("tuned_on")
+            when = f"{result['date']}, {result['machine']}" + (f", tuned on {tuned} dev sentences" if tuned else "")
+            measured.setdefault(when, []).append(f"{name}{settings}")
     lines = [f"Measured {when}: {', '.join(rows)}." for when, rows in measured.items()]
     lines += [f"Missing: {', '.join(rows)}: {reason}." for reason, rows in missing.items()]
     return "\n\n".join(lines) + "\n"

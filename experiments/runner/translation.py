@@ -32,7 +32,12 @@ def measure_translation(shop: Workshop, name: str, row: TranslationRow) -> dict[
         baseline = make_system(shop, row.baseline, shop.library.translation_row(row.baseline))
     tests = {test: _measure_test(shop, task, system, baseline, test) for test in task.tests}
     size = sum(path.stat().st_size for path in system.folder.iterdir())
-    return {"training": system.figures, "megabytes": round(size / 1e6, 1), "tests": tests}
+    return {
+        "training": system.figures,
+        "tuned_on": min(shop.tune_sentences, sum(1 for _ in read_lines(task.files(task.dev)[0]))),
+        "megabytes": round(size / 1e6, 1),
+        "tests": tests,
+    }
 
 
 def _measure_test(

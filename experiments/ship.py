@@ -1,0 +1,129 @@
+"""Puts the model of the row enro/shipped into the package, with its card.
+
+    python experiments/run.py enro/shipped     # train, tune, store in eight bits, measure
+    python experiments/ship.py                 # copy it to src/alidade/models_shipped/en-ro and write README.md there
+
+The card's figures are the row's results; a card without figures is not written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from alidade.errors import AlidadeError
+from alidade.files import read_json
+from alidade.models.folder import ModelFolder, load_model_folder, replace_folder
+from alidade.models.shipped import SHIPPED_FOLDER, SHIPPED_MODEL
+from runner.report import read_result
+from runner.settings import EXPERIMENTS, Library
+
+ROW = "enro/shipped"
+MAX_MEGABYTES = 25.0
+
+CARD = """\
+# English→Romanian, the model in the box
+
+{what}. {num_weights:.1f} million weights in {megabytes:.1f} MB. `alidade translate` and
+`alidade.Translator()` use it when no other model is named.
+
+## Trained on
+
+{num_pairs:,} pairs, as `experiments/enro/prepare.toml` takes them: messages of free software (Debian's catalogues,
+LibreOffice, Firefox, manual pages), Tatoeba's everyday sentences (CC BY), RO-STS (CC BY-SA), MLQE-PE, XQuAD (CC
+BY-SA), the first 10,000 lines of Europarl, Debian's installation guide and Python's documentation. Romanian is written
+with ș and ț (comma below). Training: {training}.
+
+## What to expect
+
+It has seen most of all messages, menus and help texts of software, then short everyday sentences and captions. It has
+seen little news and no literature or law, few names and few rare words, and it writes something all the same: the
+figures for newstest2016 show how far that goes. English often does not tell what Romanian must, gender and politeness
+for instance; then the model guesses. Check what it writes.
+
+## Figures
+
+Measured {date} on {machine}; beam {beam}. BLEU and TER are sacrebleu's, case-insensitive (13a, tercom).
+newstest2016, the paper's test set, is far from the training data.
+
+| test set | BLEU | TER | chrF |
+| --- | --- | --- | --- |
+{figures}
+Dev perplexity {perplexity:.2f}, given the aligner's positions. The weights are stored in eight bits with a scale for
+each row; `experiments/README.md` has the same system in 32 bits, the plain transformer, and the commands.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, default=EXPERIMENTS.parent.parent / "runs" / "results")
+    parser.add_argument("--experiments", type=Path, default=EXPERIMENTS, help=argparse.SUPPRESS)
+    parser.add_argument("--output", type=Path, default=SHIPPED_FOLDER / SHIPPED_MODEL)
+    arguments = parser.parse_args()
+    try:
+        print(ship(Library(arguments.experiments), arguments.results, arguments.output))
+    except AlidadeError as error:
+        sys.exit(f"ship.py: {error}")
+
+
+def ship(library: Library, results: Path, output: Path) -> str:
+    """Copy the row's model and write its card; says what was written."""
+    result = read_result(results, ROW)
+    if "missing" in result:
+        raise AlidadeError(f"{ROW} has no results ({result['missing']}): run `python experiments/run.py {ROW}` first")
+    task = library.task(library.translation_row(ROW).task)
+    source = task.runs / "systems" / ROW.split("/")[1] / "model"
+    megabytes = sum(path.stat().st_size for path in source.iterdir()) / 1e6
+    if megabytes > MAX_MEGABYTES:
+        raise AlidadeError(f"{source} has {megabytes:.1f} MB, and at most {MAX_MEGABYTES:.0f} are shipped")
+    aside = output.with_name(f"{output.name}.partial")
+    shutil.rmtree(aside, ignore_errors=True)
+    shutil.copytree(source, aside)
+    card = make_card(load_model_folder(source), result, _num_pairs(task.runs / "corpus"), megabytes)
+    (aside / "README.md").write_text(card, encoding="utf-8")
+    replace_folder(aside, output)
+    return f"{output}: {megabytes:.1f} MB"
+
+
+def make_card(folder: ModelFolder, result: Mapping[str, Any], num_pairs: int, megabytes: float) -> str:
+    """The model's README.md."""
+    figures = result["figures"]
+    updates, minutes = figures["training"]["updates"], figures["training"]["minutes"]
+    rows = [
+        f"| {test} | " + " | ".join([f"{scores[metric]['value']:.1f}" for metric in ("BLEU", "TER", "chrF2")]) + " |\n"
+        for test, scores in figures["tests"].items()
+    ]
+    runs = [f"`{run}` {count:,} updates in {minutes.get(run, '?')} minutes" for run, count in updates.items()]
+    return CARD.format(
+        what=_describe(folder),
+        num_weights=sum(parameter.numel() for parameter in folder.system.parameters()) / 1e6,
+        megabytes=megabytes,
+        num_pairs=num_pairs,
+        training="; ".join(runs),
+        date=result["date"],
+        machine=result["machine"],
+        beam=folder.search.beam_size,
+        figures="".join(rows),
+        perplexity=figures["training"]["lexical.perplexity"],
+    )
+
+
+def _describe(folder: ModelFolder) -> str:
+    lexical, alignment = folder.description.lexical, folder.description.alignment
+    parts = [f"A {settings.kind} of width {settings.width}" for settings in (lexical,) if settings is not None]
+    if alignment is not None:
+        encoder = "the same encoder" if alignment.encoder == "lexical" else "an encoder of its own"
+        parts.append(f"a {alignment.kind} of width {alignment.width} with {encoder}")
+    return " and ".join(parts)
+
+
+def _num_pairs(corpus: Path) -> int:
+    return int(read_json(corpus / "corpus.json")["splits"]["train"]["size"])
+
+
+if __name__ == "__main__":
+    main()
