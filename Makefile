@@ -8,7 +8,7 @@ INSTALLED := .venv/.installed
 help:  ## what there is to make
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
-demo: $(INSTALLED)  ## train a small model on a synthetic bitext and translate with it
+demo: $(INSTALLED)  ## translate with the shipped model, or with one trained on a synthetic bitext
 	$(BIN)/alidade demo
 
 test: $(INSTALLED)  ## run all tests (both cores, under ten minutes)

@@ -13,6 +13,7 @@ whose models are not trained are noted as missing. Results are JSON files in a f
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from alidade.errors import AlidadeError
 from alidade.files import write_aside
 from alidade.parallel import available_cores
 from runner.measure import measure_row
-from runner.report import describe_result, make_report
+from runner.report import PICTURES, describe_result, make_report, picture_name
 from runner.settings import EXPERIMENTS, TABLES, Library
 from runner.systems import Workshop
 
@@ -33,8 +34,7 @@ def main() -> None:
     results = arguments.results or library.folder.parent.parent / "runs" / "results"
     try:
         if arguments.report:
-            with write_aside(library.folder / "README.md") as file:
-                file.write(make_report(library, results))
+            write_report(library, results)
         elif arguments.list:
             for name in library.names(arguments.table):
                 print(f"{name:32} {describe_result(results, name)}")
@@ -58,6 +58,16 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--results", type=Path, help="the folder of results (../runs/results beside the checkout)")
     parser.add_argument("--experiments", type=Path, default=EXPERIMENTS, help=argparse.SUPPRESS)
     return parser.parse_args()
+
+
+def write_report(library: Library, results: Path) -> None:
+    """The page, and beside it the pictures of its rows."""
+    for name in library.names():
+        if (results / f"{name}.png").exists():
+            (library.folder / PICTURES).mkdir(exist_ok=True)
+            shutil.copyfile(results / f"{name}.png", library.folder / PICTURES / picture_name(name))
+    with write_aside(library.folder / "README.md") as file:
+        file.write(make_report(library, results))
 
 
 def run_rows(arguments: argparse.Namespace, library: Library, results: Path) -> None:

@@ -25,13 +25,13 @@ def measure_row(shop: Workshop, name: str, overrides: list[str] | None = None) -
     except MissingCellError as missing:
         if not path.exists() or "missing" in read_json(path):  # an older figure is better than none
             write_json(path, {"missing": str(missing)})
-        shop.console.print(f"{name}: missing: {missing}")
+        shop.console.print(f"{name}: missing: {missing}", soft_wrap=True)
         return False
     previous = read_json(path) if path.exists() else {}
     if previous.get("figures") != figures or previous.get("overrides", []) != (overrides or []):
         when = {"date": dt.datetime.now(dt.UTC).date().isoformat(), "machine": describe_machine()}
         write_json(path, {**when, "overrides": overrides or [], "figures": figures})
-    shop.console.print(f"{name}: {path}")
+    shop.console.print(f"{name}: {path}", soft_wrap=True)
     return True
 
 

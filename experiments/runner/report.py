@@ -29,6 +29,8 @@ BLEU and TER are sacrebleu's, case-insensitive as in the paper; in bold what dif
 [LOG.md](LOG.md) tells what else was tried.
 """
 MISSING = "–"
+PICTURES = "pictures"
+"""The folder of the page's pictures."""
 
 
 def make_report(library: Library, results: Path) -> str:
@@ -56,6 +58,11 @@ def read_result(results: Path, name: str) -> Result:
     return read_json(path) if path.exists() else {"missing": "not run yet"}
 
 
+def picture_name(row: str) -> str:
+    """What the picture of a row is called beside the page."""
+    return f"{row.replace('/', '-')}.png"
+
+
 def describe_result(results: Path, name: str) -> str:
     """One line about a row."""
     result = read_result(results, name)
@@ -69,7 +76,8 @@ def _translation_tables(library: Library, results: Path, paper: Mapping[str, Any
         task = library.task(task_name)
         yield f"### {task.title}\n"
         for test in task.tests:
-            yield _translation_table(results, members, test, paper, task_name, has_published=task.moses)
+            known = paper if test in task.paper_tests else None
+            yield _translation_table(results, members, test, known, task_name, has_published=task.moses)
         yield _footnotes(results, [name for name, _ in members])
 
 
@@ -77,21 +85,24 @@ def _translation_table(
     results: Path,
     rows: list[tuple[str, TranslationRow]],
     test: str,
-    paper: Mapping[str, Any],
+    paper: Mapping[str, Any] | None,
     task: str,
     *,
     has_published: bool,
 ) -> str:
     pair = "zhen" if task == "zhen" else "enro"
     languages = "Zh→En" if pair == "zhen" else "En→Ro"
-    headings = [f"`{test}`", f"paper, {languages}: PPL / BLEU / TER", "PPL (dev)", "BLEU", "TER", "chrF"]
-    headings += [*(["BLEU as published"] if has_published else []), "minutes", "command"]
+    headings = [f"`{test}`", *([] if paper is None else [f"paper, {languages}: PPL / BLEU / TER"])]
+    headings += ["PPL (dev)", "BLEU", "TER", "chrF", *(["BLEU as published"] if has_published else [])]
+    headings += ["minutes", "command"]
     lines = []
     for name, row in rows:
         figures = read_result(results, name).get("figures", {})
         training, scores = figures.get("training", {}), figures.get("tests", {}).get(test, {})
-        published = paper.get(str(row.paper_row), {}).get(pair, {})
-        cells = [row.title, " / ".join([_number(published.get(key)) for key in ("PPL", "BLEU", "TER")])]
+        cells = [row.title]
+        if paper is not None:
+            published = paper.get(str(row.paper_row), {}).get(pair, {})
+            cells.append(" / ".join([_number(published.get(key)) for key in ("PPL", "BLEU", "TER")]))
         cells.append(_number(training.get("lexical.perplexity"), 2))
         cells += [_score(scores, metric) for metric in ("BLEU", "TER", "chrF2")]
         if has_published:
@@ -182,6 +193,7 @@ def _pruning_tables(library: Library, results: Path, paper: Mapping[str, Any]) -
             for point in figures["points"]
         ]
         yield _table(["pruning", "value", "speed-up", "evaluations a token", "BLEU", "same as `none`"], lines)
+        yield f"![Speed-up and BLEU over the threshold]({PICTURES}/{picture_name(name)})\n"
     yield _footnotes(results, names)
 
 
@@ -212,9 +224,7 @@ def _pictures(library: Library, results: Path) -> Iterable[str]:
                 f"word, so the entry is not used: “{figures['baseline']}” The assisted system uses it: "
                 f"“{figures['assisted']}” `run.py {name}`\n"
             )
-            picture = library.folder / "pictures" / figures["picture"]
-            if picture.exists():
-                yield f"![Attention of both systems](pictures/{picture.name})\n"
+            yield f"![Attention of both systems]({PICTURES}/{picture_name(name)})\n"
     yield _footnotes(results, names)
 
 
@@ -231,9 +241,9 @@ def _footnotes(results: Path, names: Sequence[str]) -> str:
             tuned = result["figures"].get("tuned_on")
             when = f"{result['date']}, {result['machine']}" + (f", tuned on {tuned} dev sentences" if tuned else "")
             measured.setdefault(when, []).append(f"{name}{settings}")
-    lines = [f"Measured {when}: {', '.join(rows)}." for when, rows in measured.items()]
-    lines += [f"Missing: {', '.join(rows)}: {reason}." for reason, rows in missing.items()]
-    return "\n\n".join(lines) + "\n"
+    lines = [f"- Measured {when}: {', '.join(rows)}.\n" for when, rows in measured.items()]
+    lines += [f"- Missing: {', '.join(rows)}: {reason}.\n" for reason, rows in missing.items()]
+    return "".join(lines)
 
 
 def _number(value: float | None, digits: int = 1) -> str:

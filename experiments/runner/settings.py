@@ -31,6 +31,8 @@ class TaskSettings(Settings):
     target: str
     dev: str = "dev"
     tests: list[str]
+    paper_tests: tuple[str, ...] = ()
+    """The sets beside whose figures the paper's shall stand."""
     moses: bool = False
     """Also score as published: lower-cased and tokenised as Moses does it."""
 

@@ -59,7 +59,7 @@ def write_task(folder: Path, lab: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "task.toml").write_text(
         'title = "Toy"\ndata = "../../data"\nruns = "../../runs/enro"\nsource = "en"\ntarget = "ro"\n'
-        'tests = ["test"]\nmoses = true\n'
+        'tests = ["test"]\npaper_tests = ["test"]\nmoses = true\n'
     )
     sides = {name: f'source = "../../data/{name}.en"\ntarget = "../../data/{name}.ro"\n' for name in ("train", "dev")}
     (folder / "prepare.toml").write_text(

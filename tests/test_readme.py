@@ -1,0 +1,132 @@
+"""Every command of README.md is run, with small data and small models: what it says is what works."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from alidade.models.shipped import VARIABLE
+from alidade.text.synthetic import make_pairs
+from small_runs import ALIGNED, JUMPS, run_config, small_corpus
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+# The commands stay as they are; the models that they train become small.
+SMALLER = {
+    "width": 16,
+    "feed_forward": 32,
+    "heads": 2,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "vocabulary_size": 400,
+    "steps": 60,
+}
+
+
+def blocks(language: str) -> list[str]:
+    """The fenced blocks of one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+
+
+def commands() -> list[str]:
+    """The lines of all shell blocks, without their comments."""
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    return [re.sub(r"\s+#.*", "", line) for line in lines if line.strip()]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the README speaks of, and a trained system in the place of the shipped one."""
+    from alidade.training.loop import train
+
+    folder = tmp_path_factory.mktemp("desk")
+    pairs = make_pairs("lexicon", 516)
+    for name, part in {"train": pairs[:500], "dev": pairs[500:506], "text": pairs[506:510]}.items():
+        for side, language in enumerate(("en", "de")):
+            (folder / f"{name}.{language}").write_text("".join(f"{pair[side]}\n" for pair in part))
+    (folder / "terms.tsv").write_text("house\tbako\n")
+    for block in blocks("toml"):
+        name = re.match(r"# ([\w.]+)", block)
+        assert name is not None, "a settings block begins with its file's name"
+        (folder / name[1]).write_text(_make_smaller(block))
+    corpus = small_corpus(folder / "box" / "corpus", num_train=500)
+    training = {"steps": 100, "batch_tokens": 500, "learning_rate": 0.02, "validate_every": 100, "save_every": 100}
+    train(run_config(folder / "box" / "run", corpus.folder, lexical=ALIGNED, alignment=JUMPS, **training))
+    return folder
+
+
+def _make_smaller(settings: str) -> str:
+    for key, value in SMALLER.items():
+        settings = re.sub(rf"^{key} = \d+", f"{key} = {value}", settings, flags=re.MULTILINE)
+    return settings
+
+
+def run(command: list[str], desk: Path) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {VARIABLE: str(desk / "box" / "run" / "model"), "PATH": path, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, cwd=desk, env=environment, capture_output=True, text=True)
+
+
+def test_the_alidade_commands_work_one_after_the_other(desk: Path) -> None:
+    chosen = [command for command in commands() if command.startswith("alidade ")]
+    assert len(chosen) >= 15
+    for command in chosen:
+        done = run(["bash", "-e", "-o", "pipefail", "-c", command], desk)
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+    for made in ("translated.txt", "figure.png", "assisted/model/search.json", "small/model.json"):
+        assert (desk / made).is_file()
+    assert len((desk / "translated.txt").read_text().splitlines()) == 4
+
+
+def test_the_python_lines_work(desk: Path) -> None:
+    (block,) = blocks("python")
+    assert len([line for line in block.splitlines() if line.strip()]) <= 6
+    done = run([sys.executable, "-c", block], desk)
+    assert done.returncode == 0, done.stderr
+    translation, *links = done.stdout.splitlines()
+    assert translation
+    assert len(links) >= len(translation.split())
+    assert all(" – " in link for link in links)
+
+
+def test_make_runs_what_the_readme_says() -> None:
+    """The targets' own commands; the demonstration and the tests are run elsewhere."""
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("make is not installed")
+    for target, expected in {"demo": "alidade demo", "test": "pytest"}.items():
+        assert f"make {target}" in commands()
+        dry = [make, "--dry-run", "--assume-old=.venv/.installed", "--old-file=pyproject.toml", target]
+        done = subprocess.run(dry, cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert expected in done.stdout
+
+
+def test_every_command_is_of_a_known_kind() -> None:
+    assert {command.split()[0] for command in commands()} == {"alidade", "make"}
+
+
+@pytest.mark.parametrize("script", sorted(set(re.findall(r"`python ([\w/]+\.py)", README))))
+def test_the_programs_behind_the_figures_start(script: str) -> None:
+    """They take minutes to hours, so only their options are looked at here; `tests/experiments` runs the runner."""
+    done = subprocess.run([sys.executable, script, "--help"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "usage:" in done.stdout
+
+
+def test_the_runners_rows_exist() -> None:
+    rows = re.findall(r"`python experiments/run\.py ([\w/-]+)`", README)
+    assert rows
+    assert all((ROOT / "experiments" / "rows" / f"{row}.toml").is_file() for row in rows)
+
+
+@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(((?!https?:)[^)]+)\)", README))))
+def test_links_lead_somewhere(link: str) -> None:
+    assert (ROOT / link).exists()
