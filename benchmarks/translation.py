@@ -2,14 +2,20 @@
 
     python benchmarks/translation.py                       # shapes tiny and base, 32 sentences and 1 at a time
     python benchmarks/translation.py --shape tiny --batch 32 --repeats 5
+    python benchmarks/translation.py --trained BASELINE SYSTEM --input dev.en
 
-Random weights, made as sharp as trained ones (`sharpen`); all systems translate the same sources into targets of the
-same length. Repeats are interleaved and the medians printed, in target tokens a second; the last column is the share
-of what the step's matrix products alone would allow at the rate that this machine was measured to reach.
+Without `--trained`: random weights, made as sharp as trained ones (`sharpen`), and all systems translate the same
+sources into targets of the same length. Repeats are interleaved and the medians printed, in target tokens a second;
+"of limit" is the share of what the step's matrix products alone would allow at the rate that one thread of this machine
+was measured to reach.
 
 CTranslate2 runs the very same baseline, exported (`alidade export`; `tests/equivalence/test_search_ctranslate2.py`
-shows that both give the same translations). With `--cpu-time` the processor's time counts instead of the clock's, for
-machines on which others work, too: use it with one thread.
+shows that both give the same translations), with `--threads` threads, which is its best way to use that many cores in
+float32. Ours is to use them by as many workers with a thread each, so that is the fair comparison for many sentences;
+one sentence at a time is compared by latency. The ways to prune are compared with the plain transformer on one thread.
+
+With `--cpu-time` the processor's time counts instead of the clock's, for machines on which others work, too; contenders
+with several threads or workers are then left out.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,25 +35,32 @@ import torch
 from torch import Tensor
 
 from alidade.config import SearchSettings, TransformerJumpsSettings, TransformerSettings
+from alidade.files import read_lines
 from alidade.models.build import build_system
 from alidade.models.ctranslate2_export import export_ctranslate2
+from alidade.models.folder import load_model_folder
 from alidade.models.packing import fast_linear, pack_linears
 from alidade.models.system import System
-from alidade.search.batches import map_batches
+from alidade.search.batches import batches_by_length, map_batches
 from alidade.search.beam import BeamSearch, Request
+from alidade.search.hypotheses import SearchResult
 from alidade.search.scoring import GivenPairs
+from alidade.search.workers import map_in_forks
 from alidade.text.vocabulary import BOS, EOS, PAD, UNK
 
 SHAPES = {
     "tiny": ({"width": 256, "feed_forward": 1024, "heads": 4, "encoder_layers": 3, "decoder_layers": 3}, 8000),
     "base": ({"width": 512, "feed_forward": 2048, "heads": 8, "encoder_layers": 6, "decoder_layers": 6}, 32000),
 }
+PRUNINGS = ("none", "threshold", "pairs", "histogram", "exact")
+PLAIN = "transformer, 1 thread"
 BEAM = 5
 LENGTH = 25
 """Pieces of every target; sources have 20 to 30."""
-LEXICAL_LOGP = -1.0
-POSITION_LOGP = -0.7
-"""The mean log-probability of the best word and of the best position in trained systems, which `sharpen` aims at."""
+LEXICAL_LOGP = -0.46
+POSITION_LOGP = -0.30
+"""The mean log-probability of the best word and of the best jump, which `sharpen` aims at: as the assisted system of
+`experiments/multi30k` has them on 300 dev pairs with their positions."""
 
 
 PAUSE = 0.3
@@ -56,43 +69,59 @@ PAUSE = 0.3
 
 @dataclass(frozen=True)
 class Contender:
-    """Something that translates all sources; called with nothing, it says how many rows it evaluated."""
+    """Something that translates all sources."""
 
     name: str
-    translate: Callable[[], int]
-    flops_per_token: float
+    translate: Callable[[], tuple[int, int]]
+    """Says how many rows it evaluated and how many target tokens it wrote."""
+    flops_per_row: float
+    cores: int = 1
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is translated, and how."""
+
+    requests: list[Request]
+    batch_size: int
+    cores: int
+    """Of contenders that use more than one."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", choices=list(SHAPES), action="append")
+    parser.add_argument("--trained", nargs=2, type=Path, metavar=("BASELINE", "SYSTEM"), help="model folders")
+    parser.add_argument("--input", type=Path, help="text to translate with trained models")
     parser.add_argument("--batch", type=int, action="append", help="sentences at a time")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--sentences", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=2, help="cores that may be used")
+    parser.add_argument("--sentences", type=int, default=128)
     parser.add_argument("--cpu-time", action="store_true", help="count the processor's time, not the clock's")
-    parser.add_argument("--only", help="contenders whose names contain this")
+    parser.add_argument("--only", help="contenders whose names contain one of these, divided by commas")
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    torch.set_num_threads(1)
     clock = time.process_time if options.cpu_time else time.perf_counter
     rate = machine_rate(clock)
-    print(f"{options.threads} threads, {rate / 1e9:.0f} GFLOP/s in matrix products of 160 × 512 × 2048")
-    for shape in options.shape or SHAPES:
+    print(f"{rate / 1e9:.0f} GFLOP/s on one thread in matrix products of 160 × 512 × 2048")
+    for shape in ["trained"] if options.trained else options.shape or SHAPES:
         for batch_size in options.batch or (32, 1):
-            num_sentences = options.sentences if batch_size > 1 else max(1, options.sentences // 8)
-            sources = make_sources(SHAPES[shape][1], num_sentences)
+            num_sentences = options.sentences if batch_size > 1 else max(1, options.sentences // 16)
+            if options.trained:
+                contenders = trained_contenders(options, batch_size, num_sentences)
+            else:
+                sources = make_sources(SHAPES[shape][1], num_sentences)
+                requests = [Request(source, min_length=LENGTH, max_length=LENGTH) for source in sources]
+                contenders = random_contenders(shape, Task(requests, batch_size, options.threads))
+            wanted = (options.only or "").lower().split(",")
             contenders = [
-                c
-                for c in make_contenders(shape, sources, batch_size, options.threads)
-                if (options.only or "").lower() in c.name.lower()
+                contender
+                for contender in contenders
+                if any(name in contender.name.lower() for name in wanted)
+                and (contender.cores == 1 or not options.cpu_time)
             ]
-            print(f"\n{shape}, beam {BEAM}, {batch_size} at a time, {len(sources)} sentences")
-            report(
-                contenders,
-                measure(contenders, options.repeats, clock),
-                len(sources),
-                rate,
-            )
+            print(f"\n{shape}, beam {BEAM}, {batch_size} at a time, {num_sentences} sentences")
+            report(contenders, measure(contenders, options.repeats, clock), rate)
 
 
 def machine_rate(clock: Callable[[], float]) -> float:
@@ -113,26 +142,37 @@ def make_sources(vocabulary: int, count: int) -> list[list[int]]:
     return [[generator.randrange(4, vocabulary) for _ in range(generator.randint(20, 30))] for _ in range(count)]
 
 
-def make_contenders(shape: str, sources: list[list[int]], batch_size: int, threads: int) -> list[Contender]:
+def random_contenders(shape: str, task: Task) -> list[Contender]:
     values, vocabulary = SHAPES[shape]
     baseline = make_system(values, vocabulary, "transformer")
-    peer = peer_of(baseline, vocabulary, sources, batch_size, threads)  # before packing
-    contenders = [
-        Contender("CTranslate2 float32", peer, flops(baseline)),
-        ours("transformer", baseline, sources, batch_size),
-    ]
+    contenders = baseline_contenders(baseline, task)
     assisted = make_system(values, vocabulary, "transformer-aligned")
-    sharpen(assisted, sources)
-    contenders += [
-        ours(f"aligned, {pruning}", assisted, sources, batch_size, pruning=pruning)
-        for pruning in ("none", "threshold", "pairs", "histogram", "exact")
-    ]
+    sharpen(assisted, [request.source for request in task.requests])
+    contenders += [ours(f"aligned, {pruning}", assisted, task, pruning=pruning) for pruning in PRUNINGS]
     top = make_system(values, vocabulary, "transformer-aligned", assisted_layers="top")
-    sharpen(top, sources)
-    contenders += [
-        ours(f"aligned at the top, {pruning}", top, sources, batch_size, pruning=pruning)
-        for pruning in ("none", "exact")
-    ]
+    sharpen(top, [request.source for request in task.requests])
+    contenders += [ours(f"aligned at the top, {pruning}", top, task, pruning=pruning) for pruning in ("none", "exact")]
+    return contenders
+
+
+def trained_contenders(options: argparse.Namespace, batch_size: int, num_sentences: int) -> list[Contender]:
+    baseline, system = (load_model_folder(path) for path in options.trained)
+    texts = list(read_lines(options.input))[:num_sentences]
+    requests = [Request(baseline.source_subwords.encode(baseline.normalise_source(text)).ids) for text in texts]
+    task = Task(requests, batch_size, options.threads)
+    contenders = baseline_contenders(baseline.system, task)
+    weights = system.search.model_dump(include={"lexical_weight", "alignment_weight", "length_normalisation"})
+    contenders += [ours(f"aligned, {pruning}", system.system, task, pruning=pruning, **weights) for pruning in PRUNINGS]
+    return contenders
+
+
+def baseline_contenders(baseline: System, task: Task) -> list[Contender]:
+    """CTranslate2 first: the others are compared with it."""
+    contenders = [peer_of(baseline, task, cores) for cores in sorted({task.cores, 1}, reverse=True)]  # before packing
+    if task.batch_size > 1:
+        contenders.append(ours(f"transformer, {task.cores} workers", baseline, task, workers=task.cores))
+    contenders.append(ours(f"transformer, {task.cores} threads", baseline, task, threads=task.cores))
+    contenders.append(ours(PLAIN, baseline, task))
     return contenders
 
 
@@ -152,7 +192,7 @@ def make_system(values: dict[str, int], vocabulary: int, kind: str, **changes: A
 
 
 @torch.no_grad()
-def sharpen(system: System, sources: list[list[int]]) -> None:
+def sharpen(system: System, sources: Sequence[Sequence[int]]) -> None:
     """Scale the output layers until the best word and the best position are as probable as in trained systems."""
     generator = random.Random(3)
     vocabulary = len(system.lexical.output.weight)  # type: ignore[union-attr, arg-type]
@@ -179,43 +219,47 @@ def scale_for(logits: Tensor, wanted: float) -> float:
     return low
 
 
-def ours(name: str, system: System, sources: list[list[int]], batch_size: int, **changes: Any) -> Contender:
+def ours(name: str, system: System, task: Task, *, threads: int = 1, workers: int = 1, **changes: Any) -> Contender:
     pack_linears(system)
     search = BeamSearch(system, SearchSettings.model_validate({"beam_size": BEAM, "threshold": 0.15} | changes))
-    requests = [Request(source, min_length=LENGTH, max_length=LENGTH) for source in sources]
 
-    def translate() -> int:
-        results = map_batches(search.search, requests, lambda request: len(request.source), batch_size)
-        assert all(len(result.best.words) == LENGTH for result in results), name
-        return sum(result.num_evaluations for result in results)
+    def run(requests: list[Request]) -> list[SearchResult]:
+        return map_batches(search.search, requests, lambda request: len(request.source), task.batch_size)
 
-    return Contender(name, translate, flops(system))
+    def translate() -> tuple[int, int]:
+        torch.set_num_threads(threads)
+        if workers == 1:
+            results = run(task.requests)
+        else:  # as `alidade translate` does it; to fork is part of the time
+            batches = batches_by_length([len(request.source) for request in task.requests], task.batch_size)
+            lots = [[task.requests[number] for number in batch] for batch in batches]
+            results = [result for lot in map_in_forks(run, lots, workers) for result in lot]
+        torch.set_num_threads(1)
+        return sum(result.num_evaluations for result in results), sum(len(r.best.words) + 1 for r in results)
+
+    return Contender(name, translate, flops(system), max(threads, workers))
 
 
-def peer_of(
-    system: System, vocabulary: int, sources: list[list[int]], batch_size: int, threads: int
-) -> Callable[[], int]:
+def peer_of(system: System, task: Task, threads: int) -> Contender:
+    assert system.lexical is not None
+    vocabulary = len(system.lexical.output.weight)  # type: ignore[union-attr, arg-type]
     pieces = ["<pad>", "<s>", "</s>", "<unk>", *(f"piece{number}" for number in range(4, vocabulary))]
     with tempfile.TemporaryDirectory() as folder:
-        assert system.lexical is not None
         export_ctranslate2(system.lexical, pieces, pieces, Path(folder))
         translator = ctranslate2.Translator(folder, compute_type="float32", inter_threads=1, intra_threads=threads)
-    texts = [[pieces[word] for word in source] for source in sources]
+    texts = [[pieces[word] for word in request.source] for request in task.requests]
+    limits: dict[str, int] = {}
+    if task.requests[0].min_length:
+        limits = {"min_decoding_length": LENGTH, "max_decoding_length": LENGTH}
 
-    def translate() -> int:
+    def translate() -> tuple[int, int]:
         results = translator.translate_batch(
-            texts,
-            beam_size=BEAM,
-            max_batch_size=batch_size,
-            length_penalty=1.0,
-            min_decoding_length=LENGTH,
-            max_decoding_length=LENGTH,
-            disable_unk=True,
+            texts, beam_size=BEAM, max_batch_size=task.batch_size, length_penalty=1.0, disable_unk=True, **limits
         )
-        assert all(len(result.hypotheses[0]) == LENGTH for result in results)
-        return len(texts) * ((LENGTH - 1) * BEAM + 1)
+        tokens = sum(len(result.hypotheses[0]) + 1 for result in results)
+        return (tokens - len(texts)) * BEAM, tokens
 
-    return translate
+    return Contender(f"CTranslate2 float32, {threads} thread{'s' * (threads > 1)}", translate, flops(system), threads)
 
 
 def flops(system: System) -> float:
@@ -230,34 +274,45 @@ def flops(system: System) -> float:
     return float(2 * (sum(used) - once_a_sentence + model.output.weight.numel()))
 
 
-def measure(contenders: list[Contender], repeats: int, clock: Callable[[], float]) -> dict[str, tuple[float, int]]:
-    """The median time of each contender and the rows that it evaluated."""
+@dataclass(frozen=True)
+class Measured:
+    """What a contender took."""
+
+    seconds: float
+    """The median."""
+    rows: int
+    tokens: int
+
+
+def measure(contenders: list[Contender], repeats: int, clock: Callable[[], float]) -> dict[str, Measured]:
+    """Time all contenders, in turns."""
     times: dict[str, list[float]] = {contender.name: [] for contender in contenders}
-    rows = {contender.name: contender.translate() for contender in contenders}  # and warm up
+    counts = {contender.name: contender.translate() for contender in contenders}  # and warm up
     for _ in range(repeats):
         for contender in contenders:
             time.sleep(PAUSE)
             start = clock()
             contender.translate()
             times[contender.name].append(clock() - start)
-    return {name: (statistics.median(values), rows[name]) for name, values in times.items()}
+    return {name: Measured(statistics.median(values), *counts[name]) for name, values in times.items()}
 
 
-def report(
-    contenders: list[Contender], measured: dict[str, tuple[float, int]], num_sentences: int, rate: float
-) -> None:
-    num_tokens = num_sentences * LENGTH
-    names = [contender.name for contender in contenders]
-    speeds = {name: num_tokens / measured[name][0] for name in names}
-    reference = speeds.get("CTranslate2 float32") or speeds[names[0]]
-    print(f"{'':24} tokens/s   × first   rows/token   ms/token   share of limit")
+def report(contenders: list[Contender], measured: dict[str, Measured], rate: float) -> None:
+    speeds = {name: found.tokens / found.seconds for name, found in measured.items()}
+    peer = next((speed for name, speed in speeds.items() if name.startswith("CTranslate2")), 0.0)
+    plain = speeds.get(PLAIN, 0.0)
+    print(f"{'':32} tokens/s  × CTranslate2  × plain  rows/token  ms/token  of limit")
     for contender in contenders:
-        seconds, rows = measured[contender.name]
-        share = contender.flops_per_token * rows / rate / seconds
+        found, speed = measured[contender.name], speeds[contender.name]
+        share = contender.flops_per_row * found.rows / (rate * contender.cores) / found.seconds
         print(
-            f"{contender.name:24} {speeds[contender.name]:8.0f} {speeds[contender.name] / reference:9.2f} "
-            f"{rows / num_tokens:12.1f} {1000 * seconds / num_tokens:10.2f} {100 * share:10.0f} %"
+            f"{contender.name:32} {speed:8.0f} {_ratio(speed, peer):>14} {_ratio(speed, plain):>8} "
+            f"{found.rows / found.tokens:11.1f} {1000 / speed:9.2f} {100 * share:7.0f} %"
         )
+
+
+def _ratio(speed: float, reference: float) -> str:
+    return f"{speed / reference:.2f}" if reference else "–"
 
 
 if __name__ == "__main__":

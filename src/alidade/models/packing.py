@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-_multiply = torch.ops.mkldnn._linear_pointwise
+_multiply = torch.ops.mkldnn._linear_pointwise.default  # to name the overload spares a search for it in each call
 
 
 class PackedLinear(nn.Module):

@@ -61,10 +61,11 @@ class Shortlist:
         """(R, D) -> (R, U) log p_lex among the sentence's words; -inf for those that a row may not write."""
         logits = self._scorer.logits(features)
         if self._is_foreign is not None:
-            logits.masked_fill_(self._is_foreign[sentences], -math.inf)
+            logits.masked_fill_(self._is_foreign.index_select(0, sentences), -math.inf)
         logp = torch.log_softmax(logits, dim=1, out=logits)
         if self._is_elsewhere is not None:
-            logp.masked_fill_(self._is_elsewhere[sentences, positions], -math.inf)
+            cells = sentences * self._is_elsewhere.shape[1] + positions
+            logp.masked_fill_(self._is_elsewhere.flatten(0, 1).index_select(0, cells), -math.inf)
         return logp
 
     def best_words(self, word_logp: Tensor, num_best: int) -> tuple[Tensor, Tensor]:
