@@ -54,7 +54,9 @@ def test_translations_are_the_same(trained: Path, tmp_path: Path, form: str, siz
 def test_the_rest_of_the_folder_is_kept(tmp_path: Path) -> None:
     search, normalisation = SearchSettings(alignment_weight=0.3), NormalisationSettings(lower_case=True)
     folder = make_folder(tmp_path / "model", search=search, normalisation=normalisation)
+    (folder / "README.md").write_text("card")
     small = load_model_folder(export(folder, tmp_path / "small", "int8"))
+    assert (small.path / "README.md").read_text() == "card"
     assert small.search == search
     assert small.description == load_model_folder(folder).description
 

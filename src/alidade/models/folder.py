@@ -43,6 +43,7 @@ WEIGHTS_FILE = "weights.safetensors"
 SEARCH_FILE = "search.json"
 SOURCE_SUBWORDS_FILE = "subwords.source.model"
 TARGET_SUBWORDS_FILE = "subwords.target.model"
+_FILES = {MODEL_FILE, WEIGHTS_FILE, SEARCH_FILE, SOURCE_SUBWORDS_FILE, TARGET_SUBWORDS_FILE}
 
 
 class VocabularyDescription(Settings):
@@ -159,8 +160,9 @@ def load_model_folder(path: Path) -> ModelFolder:
 
 
 def copy_model_folder(folder: ModelFolder, path: Path, form: WeightForm) -> None:
-    """Write a loaded model folder again, with its weights in another form."""
+    """Write a loaded model folder again, with its weights in another form; what else lies in it is copied."""
     description = folder.description
+    others = [file for file in folder.path.iterdir() if file.is_file() and file.name not in _FILES]
     save_model_folder(
         path,
         folder.system,
@@ -172,6 +174,9 @@ def copy_model_folder(folder: ModelFolder, path: Path, form: WeightForm) -> None
         description.normalisation,
         form,
     )
+    for file in others:  # a shortlist, a card; gone already if the folder replaces itself
+        if file.exists():
+            shutil.copy2(file, path / file.name)
 
 
 def load_description(path: Path) -> ModelDescription:
