@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from alidade.cli import app
+from alidade.cli.translate import _divide_last, _lots
 from alidade.errors import AlidadeError
 from interruptible import start_interruptible
 from small_folders import make_folder
@@ -51,6 +52,17 @@ def test_workers_and_files_give_the_same(folder: Path, tmp_path: Path) -> None:
     several = run("--model", folder, "--workers", "2", "--batch-size", "1", "--input", source, "--output", target)
     assert several.exit_code == 0, several.stderr
     assert target.read_text() == alone.stdout
+
+
+@pytest.mark.parametrize("num_lines", [1, 2, 5, 8, 9, 16, 19])
+def test_the_last_lot_is_divided_among_the_workers(num_lines: int) -> None:
+    lines = [str(number) for number in range(1, num_lines + 1)]
+    lots = list(_divide_last(_lots(iter(lines), 8), 8, workers=3))
+    assert [line for _, part in lots for line in part] == lines
+    assert all(part[0] == str(first) for first, part in lots)
+    whole, rest = divmod(num_lines, 8)
+    assert [len(part) for _, part in lots[:whole]] == [8] * whole
+    assert len(lots) - whole == min(rest, 3)
 
 
 def test_json_lines(folder: Path) -> None:

@@ -80,7 +80,13 @@ def translate(
     ] = "suggest",
     batch_size: BatchSizeOption = 32,
     workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Processes that translate.", show_default="all cores")
+        int | None,
+        typer.Option(
+            "--workers",
+            min=1,
+            help="Processes that translate, with a thread each if there are several.",
+            show_default="all cores; 1 at a terminal",
+        ),
     ] = None,
     threads: ThreadsOption = None,
 ) -> None:
@@ -102,6 +108,8 @@ def translate(
 
     changes = search_changes(overrides, beam_size=beam_size, pruning=pruning, threshold=threshold, shortlist=shortlist)
     is_interactive = input_file is None and sys.stdin.isatty()
+    # As measured ("Speed of translation" in experiments/LOG.md): for many sentences, workers with a thread each are at
+    # least as quick as threads in one process; for one sentence at a time, threads are all that helps.
     workers = (1 if is_interactive or threads is not None else available_cores()) if workers is None else workers
     set_threads(threads if workers == 1 else 1)
     translator = Translator(model, batch_size=batch_size, **changes)
@@ -116,7 +124,8 @@ def translate(
         prefixes=None if prefixes is None else list(read_lines(prefixes)),
     )
     lot_size = 1 if is_interactive or batch_size == 1 else BATCHES_A_LOT * batch_size
-    translations = _translate_lots(task, _lots(_lines(input_file), lot_size), workers)
+    lots = _divide_last(_lots(_lines(input_file), lot_size), lot_size, workers)
+    translations = _translate_lots(task, lots, workers)
     if input_file is not None:
         total = sum(1 for _ in read_lines(input_file)) if sys.stderr.isatty() else None
         translations = track(translations, "translating", total)
@@ -186,6 +195,14 @@ def _lots(lines: Iterator[str], size: int) -> Iterator[_Lot]:
         raise
     if lot:
         yield first, lot
+
+
+def _divide_last(lots: Iterator[_Lot], size: int, workers: int) -> Iterator[_Lot]:
+    """The same lines, the last lot divided among the workers: a text shorter than a lot would keep only one busy."""
+    for first, lines in lots:
+        part = size if len(lines) == size else -(-len(lines) // workers)
+        for start in range(0, len(lines), part):
+            yield first + start, lines[start : start + part]
 
 
 def _translate_lots(task: _Task, lots: Iterator[_Lot], workers: int) -> Iterator[Translation]:
