@@ -161,7 +161,8 @@ def _system_links(shop: Workshop, name: str, row: AlignmentRow) -> list[Alignmen
     models = [model for model in (row.model, row.reverse_model) if model is not None]
     for model in models:
         if not (model / WEIGHTS_FILE).is_file():
-            raise MissingCellError(f"`{model.parent.name}` is not trained")
+            where = model.resolve().relative_to(row.runs.resolve().parent)
+            raise MissingCellError(f"`{where}` is not trained")
     one, other = (row.data / "gold-alignments" / f"{row.gold}.{language}" for language in (row.gold[:2], row.gold[2:]))
     source, target = (other, one) if row.is_transposed else (one, other)
     output = row.runs / "systems" / f"{name.split('/')[1]}.links"
