@@ -15,7 +15,7 @@ from alidade.dictionary.grid import ConstrainedSentence
 from alidade.dictionary.matching import Form, Match, Pieces
 from alidade.models.system import System
 from alidade.search.beam import BeamSearch, Request
-from alidade.search.dictionary_constraints import DictionaryConstraints, Mode
+from alidade.search.dictionary_constraints import GIVEN_COST, DictionaryConstraints, Mode
 from alidade.search.hypotheses import Hypothesis
 from alidade.search.scoring import GivenPairs
 from small_models import VOCABULARY, jumps_model, lexical_model
@@ -279,8 +279,13 @@ def test_a_match_farther_away_than_the_widest_jump_is_reached() -> None:
         assert [use.match for use in uses_of(hypothesis)] == [0]
 
 
-def test_words_of_required_forms_cost_nothing(systems: dict[str, System]) -> None:
-    ((hypothesis,),) = search(systems["transformer-aligned"], [SENTENCES[3]], "require")
+def test_given_words_cost_a_share_of_the_models_own_best_word(systems: dict[str, System]) -> None:
+    system = systems["transformer-aligned"]
+    ((hypothesis,),) = search(system, [SENTENCES[3]], "require")
     (use,) = uses_of(hypothesis)
-    assert [hypothesis.lexical_logp[piece] for piece in use.pieces] == [0.0] * 4
+    pairs = GivenPairs.of([SENTENCES[3][0]], [hypothesis.words], [hypothesis.positions])
+    assert system.lexical is not None
+    logp = torch.log_softmax(system.lexical.output(system.lexical(pairs.batch())), dim=1).detach()
+    for piece in use.pieces:
+        assert hypothesis.lexical_logp[piece] == pytest.approx(GIVEN_COST * float(logp[piece].max()), abs=1e-5)
     assert all(torch.tensor(hypothesis.alignment_logp) <= 0)

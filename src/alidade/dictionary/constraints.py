@@ -119,6 +119,11 @@ class Constraints:
             position: number for number, match in enumerate(matches) if match.forms for position in match.positions
         }
 
+    @property
+    def first_words(self) -> frozenset[int]:
+        """The words that begin some form."""
+        return frozenset([pieces[0] for sequences in self._sequences for pieces in sequences])
+
     def unused(self, state: State) -> tuple[int, ...]:
         """The matches that are not even under way (and that the vocabulary can write)."""
         return tuple(

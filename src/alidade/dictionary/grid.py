@@ -1,27 +1,27 @@
 """The constraint states of a whole beam, B sentences × K hypotheses, as tables that a search can look up.
 
 Only sentences with matches take part: their hypotheses are numbered 0 .. n-1 (*slots*), whatever their place in the
-grid. A state is turned into rows of tables once (`View`) and shared by all hypotheses that follow the same rules;
-most words leave a hypothesis's state as it is.
+grid. A state has a number, and what it allows stands in rows of tables (`ViewTable`) that are shared by all states
+with the same rules. Most words leave a hypothesis's state as it is: they are told from the others for the whole beam at
+once, and only the others are looked at one by one.
 
-Dimensions: K beam, S source positions, n hypotheses of sentences with matches.
+Dimensions: B sentences, K beam, S source positions, m sentences with matches, n = m K their hypotheses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from alidade.dictionary.constraints import FREE, INITIAL, Constraints, Rule, State, Use
+from alidade.dictionary.constraints import FREE, INITIAL, Constraints, Rule, State, Use, WordBorders
+from alidade.dictionary.views import View, ViewTable
 from alidade.text.vocabulary import EOS, PAD
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
-Grid = Sequence[Sequence[int]]
-"""(B, K)"""
 Begun = Mapping[tuple[int, int], tuple[int, ...]]
 """Which matches the (hypothesis, position) pairs of a step were told to begin."""
 
@@ -39,27 +39,16 @@ class ConstrainedSentence:
     """The first words of its translation that are given: they are watched, not restricted."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """The rules of a state as rows of tables."""
-
-    rules: IntArray
-    """(S,) the number of the rule at each position."""
-    unused: BoolArray
-    """(S,) whether a position points into an unused match."""
-    used: BoolArray
-    """(S,) whether a position points into a used match."""
-    form: BoolArray | None
-    """(S,) where the form that is under way goes on, if one is and may not end yet."""
-    may_end: bool
-    num_needed: int
-    """Pieces that the matches may still need."""
-
-
 class StateGrid:
     """The states of a beam, step after step."""
 
-    def __init__(self, sentences: Sequence[ConstrainedSentence | None], beam_size: int) -> None:
+    def __init__(
+        self,
+        sentences: Sequence[ConstrainedSentence | None],
+        beam_size: int,
+        borders: WordBorders,
+        vocabulary_size: int,
+    ) -> None:
         """sentences: those of the batch, None for those without matches."""
         self.sentences = list(sentences)
         self.beam_size = beam_size
@@ -68,61 +57,97 @@ class StateGrid:
         self.rules: list[Rule] = [FREE]
         """By number; 0 is the rule that allows everything."""
         self._number_of_rule: dict[Rule, int] = {FREE: 0}
-        self._known_views: list[dict[tuple[object, ...], View]] = [{} for _ in sentences]
-        self._cells = [
-            [(INITIAL, self._view(number, INITIAL))] * beam_size if sentence else []
-            for number, sentence in enumerate(sentences)
-        ]
-        self._lay_out()
+        self._table = ViewTable(self.num_positions)
+        self._known_views: list[dict[tuple[object, ...], int]] = [{} for _ in sentences]
+        self._states: list[State] = []
+        """By number."""
+        self._view_of_state: list[int] = []
+        self._is_glueing = _among(borders.glueing, vocabulary_size)
+        starts = {word for sentence in sentences if sentence for word in sentence.constraints.first_words}
+        self._starts_form = _among(starts, vocabulary_size)
+        self._lay_out_sentences()
+        first = [[self._add_state(number, INITIAL)] * beam_size for number in self._rows]
+        self._cells: IntArray = np.array(first, dtype=np.int64).reshape(-1, beam_size)
+        """(m, K) numbers of states."""
+        self._lay_out_views()
 
-    def _lay_out(self) -> None:
-        self.states = [state for cells in self._cells for state, _ in cells]
-        """(n,)"""
-        self.views = [view for cells in self._cells for _, view in cells]
-        """(n,)"""
-        if self.views:
-            self.rule_table: IntArray = np.stack([view.rules for view in self.views])
-            """(n, S)"""
+    def _lay_out_sentences(self) -> None:
+        self.owners = [(number, sentence) for number, sentence in enumerate(self.sentences) if sentence is not None]
+        """(m,) the sentences with matches and their places in the batch."""
+        self._rows: IntArray = np.array([number for number, _ in self.owners], dtype=np.int64)
+        self._limits = np.array([sentence.max_length for _, sentence in self.owners]).repeat(self.beam_size)
+        self._num_given = np.array([sentence.num_given for _, sentence in self.owners]).repeat(self.beam_size)
 
-    @property
-    def owners(self) -> list[tuple[int, ConstrainedSentence]]:
-        """(n / K,) the sentences with matches and their places in the batch."""
-        return [(number, sentence) for number, sentence in enumerate(self.sentences) if sentence is not None]
+    def _lay_out_views(self) -> None:
+        self._views: IntArray = np.array(self._view_of_state, dtype=np.int64)[self._cells.ravel()]
+        self.rule_table: IntArray = self._table.rules[self._views]
+        """(n, S) the number of the rule at each position."""
+
+    def __len__(self) -> int:
+        """n"""
+        return self._cells.size
 
     def unused_table(self) -> BoolArray:
-        """(n, S)"""
-        return np.stack([view.unused for view in self.views])
+        """(n, S) whether a position points into an unused match."""
+        return self._table.unused[self._views]
 
     def used_table(self) -> BoolArray:
-        """(n, S)"""
-        return np.stack([view.used for view in self.views])
+        """(n, S) whether a position points into a used match."""
+        return self._table.used[self._views]
+
+    def form_table(self) -> tuple[BoolArray, BoolArray]:
+        """(n,) whether a form is under way that may not end yet, and (n, S) where it goes on."""
+        return self._table.has_form[self._views], self._table.form[self._views]
+
+    def may_end(self) -> BoolArray:
+        """(n,)"""
+        return self._table.may_end[self._views]
 
     def must_hurry(self) -> BoolArray:
         """(n,) whether all that is left of the length limit is needed for the matches."""
-        limits = np.array([sentence.max_length for _, sentence in self.owners]).repeat(self.beam_size)
-        needed = np.array([view.num_needed for view in self.views])
-        return (needed > 0) & (self.step + needed + 1 >= limits)
+        needed = self._table.num_needed[self._views]
+        return (needed > 0) & (self.step + needed + 1 >= self._limits)
 
     def is_given(self) -> BoolArray:
         """(n,) whether the next word is given."""
-        return np.array([self.step < sentence.num_given for _, sentence in self.owners]).repeat(self.beam_size)
+        return self.step < self._num_given
+
+    def state(self, slot: int) -> State:
+        """The state of a hypothesis."""
+        return self._states[self._cells.flat[slot]]
 
     def rule_to_begin_any(self, slot: int) -> int:
         """The number of the rule that one of the unused matches must begin."""
         _, sentence = self.owners[slot // self.beam_size]
-        state = self.states[slot]
+        state = self.state(slot)
         return self._number(sentence.constraints.rule_to_begin(state, sentence.constraints.unused(state)))
 
-    def advance(
-        self, parents: list[list[int]], positions: list[list[int]], words: list[list[int]], begun: Begun
-    ) -> None:
-        """The next beam, lists of (B, K): a hypothesis extends its parent in the same sentence by a word."""
-        if self.views:
-            for number, _ in self.owners:
-                steps = zip(parents[number], positions[number], words[number], strict=True)
-                self._cells[number] = [self._next_cell(number, *step, begun) for step in steps]
-            self._lay_out()
+    def advance(self, parents: IntArray, positions: IntArray, words: IntArray, begun: Begun) -> None:
+        """The next beam, (B, K) each: a hypothesis extends its parent in the same sentence by a word."""
+        if len(self):
+            parents, words = parents[self._rows], words[self._rows]
+            cells = np.take_along_axis(self._cells, parents, axis=1)
+            has_begun = np.zeros((len(self.sentences), self.beam_size), dtype=np.bool_)
+            has_begun.flat[[hypothesis for hypothesis, _ in begun]] = True
+            is_still = self._are_left_alone(cells, words) & ~np.take_along_axis(has_begun[self._rows], parents, axis=1)
+            for place, beam in np.argwhere(~is_still).tolist():
+                number = self._rows[place]
+                pair = int(number * self.beam_size + parents[place, beam]), int(positions[number, beam])
+                cells[place, beam] = self._next_state(
+                    int(number), int(cells[place, beam]), int(words[place, beam]), begun.get(pair, ())
+                )
+            self._cells = cells
+            self._lay_out_views()
         self.step += 1
+
+    def _are_left_alone(self, cells: IntArray, words: IntArray) -> BoolArray:
+        """(m, K) whether words cannot change states, as long as they begin no match."""
+        views = np.array(self._view_of_state, dtype=np.int64)[cells]
+        is_plain = self._table.is_quiet[views] & ~self._starts_form[words]
+        is_plain &= self._is_glueing[words] == self._table.is_glued[views]
+        is_dead: BoolArray = words == PAD
+        left_alone: BoolArray = is_plain | is_dead
+        return left_alone
 
     def uses_at_end(self, hypothesis: int, position: int, word: int, begun: Begun) -> tuple[Use, ...]:
         """The used matches of a hypothesis that ends now with this word, `</s>` or another at the length limit."""
@@ -130,50 +155,53 @@ class StateGrid:
         sentence = self.sentences[number]
         if sentence is None:
             return ()
-        state, _ = self._cells[number][beam]
+        cell = int(self._cells[np.searchsorted(self._rows, number), beam])
         if word == EOS:
-            return sentence.constraints.completed(state, self.step).uses
-        state, _ = self._next_cell(number, beam, position, word, begun)
-        return sentence.constraints.completed(state, self.step + 1).uses
+            return sentence.constraints.completed(self._states[cell], self.step).uses
+        last = self._next_state(number, cell, word, begun.get((hypothesis, position), ()))
+        return sentence.constraints.completed(self._states[last], self.step + 1).uses
 
     def keep(self, sentences: list[int]) -> None:
         """Go on with these sentences of the batch only."""
+        kept = set(sentences)
+        self._cells = self._cells[[number in kept for number in self._rows.tolist()]]
         self.sentences = [self.sentences[number] for number in sentences]
         self._known_views = [self._known_views[number] for number in sentences]
-        self._cells = [self._cells[number] for number in sentences]
-        self._lay_out()
+        self._lay_out_sentences()
+        self._lay_out_views()
 
-    def _next_cell(self, number: int, parent: int, position: int, word: int, begun: Begun) -> tuple[State, View]:
-        cell = self._cells[number][parent]
-        if word == PAD:  # a dead hypothesis
-            return cell
-        matches = begun.get((number * self.beam_size + parent, position), ())
-        state = self._constraints(number).advance(cell[0], word, place=self.step, begun=matches)
-        return cell if state is cell[0] else (state, self._view(number, state))
+    def _next_state(self, number: int, cell: int, word: int, begun: tuple[int, ...]) -> int:
+        """The number of the state that a word leads to."""
+        state = self._constraints(number).advance(self._states[cell], word, place=self.step, begun=begun)
+        return cell if state is self._states[cell] else self._add_state(number, state)
 
-    def _view(self, number: int, state: State) -> View:
+    def _add_state(self, number: int, state: State) -> int:
         known, key = self._known_views[number], state.rule_key
         if key not in known:
-            known[key] = self._make_view(self._constraints(number), state)
-        return known[key]
+            known[key] = self._table.add(self._make_view(self._constraints(number), state))
+        self._states.append(state)
+        self._view_of_state.append(known[key])
+        return len(self._states) - 1
 
     def _make_view(self, constraints: Constraints, state: State) -> View:
         elsewhere = constraints.rule(state, None)
-        rules = np.full(self.num_positions, self._number(elsewhere))
-        unused, used = np.zeros((2, self.num_positions), dtype=np.bool_)
-        for number, match in enumerate(constraints.matches):
-            if match.forms:
-                own = slice(match.positions.start, match.positions.stop)
-                rules[own] = self._number(constraints.rule(state, match.positions.start))
-                used[own] = state.has_used(number)
-                unused[own] = not used[match.positions.start] and number != state.under_way
         form = None
         if state.under_way is not None and not elsewhere.is_free:
-            positions = constraints.matches[state.under_way].positions
-            form = np.zeros(self.num_positions, dtype=np.bool_)
-            form[positions.start : positions.stop] = True
+            form = constraints.matches[state.under_way].positions
         return View(
-            rules, unused, used, form, may_end=constraints.may_end(state), num_needed=constraints.pieces_needed(state)
+            elsewhere=self._number(elsewhere),
+            rules=[
+                (match.positions, self._number(constraints.rule(state, match.positions.start)))
+                for match in constraints.matches
+                if match.forms
+            ],
+            unused=[constraints.matches[match].positions for match in constraints.unused(state)],
+            used=[constraints.matches[use.match].positions for use in state.uses],
+            form=form,
+            may_end=constraints.may_end(state),
+            num_needed=constraints.pieces_needed(state),
+            is_quiet=state.under_way is None and not state.has_just_used and not state.echo,
+            is_glued=state.is_glued,
         )
 
     def _number(self, rule: Rule) -> int:
@@ -186,3 +214,10 @@ class StateGrid:
         sentence = self.sentences[number]
         assert sentence is not None
         return sentence.constraints
+
+
+def _among(words: Iterable[int], vocabulary_size: int) -> BoolArray:
+    """For each word whether it is one of these."""
+    is_among = np.zeros(vocabulary_size, dtype=np.bool_)
+    is_among[list(words)] = True
+    return is_among

@@ -13,7 +13,7 @@ In one step, for B sentences and K hypotheses numbered `sentence * K + k`:
 
 `exact` stays exact: whatever a row may write, its word's log-probability is at most zero, and what a row may write
 depends on that row alone; so a pair's bound still holds. There are no banks of hypotheses that have used as many
-entries: a required entry's words cost nothing (they are given, not chosen), and a hypothesis whose alignment model
+entries: a required entry's words cost little (they are given, not chosen), and a hypothesis whose alignment model
 points at a required entry, or at the end, cannot look elsewhere; so hypotheses with and without it compete fairly.
 """
 
