@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from alidade.alignment.links import Alignment
 from alidade.alignment.symmetrisation import Symmetrisation, symmetrise
+from alidade.alignment.tokenised import encode_tokenised
 from alidade.search.scoring import best_positions
 from alidade.text.subwords import Encoding, Subwords
 from alidade.translated import Translation
@@ -68,7 +69,7 @@ def align_both_ways(
 def _encode(text: str, subwords: Subwords, normalise: Callable[[str], str], is_tokenised: bool) -> Encoding:
     if not is_tokenised:
         return subwords.encode(normalise(text))
-    return subwords.encode_words([normalise(word) or word for word in text.split()])  # none may vanish
+    return encode_tokenised([normalise(word) or word for word in text.split()], subwords)  # none may vanish
 
 
 def _links(translation: Translation) -> Alignment:

@@ -13,17 +13,23 @@ from pathlib import Path
 from alidade.alignment.aligners import EflomalAligner, read_alignments
 from alidade.alignment.links import Alignment
 from alidade.alignment.symmetrisation import symmetrise
+from alidade.alignment.tokenised import encode_tokenised
 from alidade.config import AlignerSettings, CleaningSettings, parse_settings
 from alidade.errors import AlidadeError
 from alidade.files import write_aside
 from alidade.text.cleaning import Cleaner
 from alidade.text.corpus import PreparedCorpus
 from alidade.text.layout import Layout
-from alidade.text.subwords import Encoding
+from alidade.text.subwords import Encoding, Subwords
 
 
-def align_like_corpus(corpus: PreparedCorpus, pairs: Sequence[tuple[str, str]]) -> list[Alignment]:
-    """The links of the words of (source, target) sentences, symmetrised as the corpus's were."""
+def align_like_corpus(
+    corpus: PreparedCorpus, pairs: Sequence[tuple[str, str]], *, is_tokenised: bool = False
+) -> list[Alignment]:
+    """The links of the words of (source, target) sentences, symmetrised as the corpus's were.
+
+    is_tokenised: words are what stands between spaces, as in gold alignments.
+    """
     source_name = f"{corpus.folder}: its settings"
     aligner = parse_settings(AlignerSettings, corpus.settings.get("aligner", {}), source=source_name)
     if aligner.kind != "eflomal":
@@ -34,12 +40,21 @@ def align_like_corpus(corpus: PreparedCorpus, pairs: Sequence[tuple[str, str]]) 
     cleaning = parse_settings(CleaningSettings, corpus.settings.get("cleaning", {}), source=source_name)
     cleaner = Cleaner(cleaning, corpus.source_subwords.language, corpus.target_subwords.language)
     clean_pairs = [cleaner.normalise(*pair) for pair in pairs]
-    sources = [corpus.source_subwords.encode(pair.source) for pair in clean_pairs]
-    targets = [corpus.target_subwords.encode(pair.target) for pair in clean_pairs]
+    encode = _encode_tokenised if is_tokenised else _encode
+    sources = [encode(pair.source, corpus.source_subwords) for pair in clean_pairs]
+    targets = [encode(pair.target, corpus.target_subwords) for pair in clean_pairs]
     alignments = _align_units(corpus.folder, sources, targets, aligner)
     if aligner.unit == "words":
         return alignments
     return [_join_pieces(*linked) for linked in zip(alignments, sources, targets, strict=True)]
+
+
+def _encode(text: str, subwords: Subwords) -> Encoding:
+    return subwords.encode(text)
+
+
+def _encode_tokenised(text: str, subwords: Subwords) -> Encoding:
+    return encode_tokenised(text.split(), subwords)
 
 
 def _align_units(

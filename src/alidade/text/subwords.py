@@ -134,14 +134,20 @@ class Subwords:
             num_words += len(encoded.words)
         return ids, word_of_piece
 
-    def encode_words(self, texts: Sequence[str], *, after_space: bool = True) -> Encoding:
-        """Encode words that are split already, with a space before each, in the way that `encode` does."""
+    def encode_words(
+        self, texts: Sequence[str], *, after_space: bool = True, spaces: Sequence[bool] | None = None
+    ) -> Encoding:
+        """Encode words that are split already, in the way that `encode` does.
+
+        spaces: for each word whether a space stands before it; None: before all of them, `after_space` the first.
+        """
+        spaces = [after_space, *[True] * len(texts)] if spaces is None else spaces
         words: list[Word] = []
         ids: list[int] = []
         word_of_piece: list[int] = []
         start = 0
         for number, text in enumerate(texts):
-            pieces = self._segment_any(f" {text}" if after_space or number else text)
+            pieces = self._segment_any(f" {text}" if spaces[number] else text)
             words.append(Word(text, start, start + len(text)))
             ids += pieces
             word_of_piece += [number] * len(pieces)
