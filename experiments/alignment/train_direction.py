@@ -1,0 +1,44 @@
+"""Trains one direction for a gold set: baseline, assisted model from it and alignment model, and assembles the system.
+
+    python experiments/alignment/train_direction.py RUNS/alignment-corpora/deen RUNS/alignment-systems/deen
+
+Leaves `transformer/model` and `system` in the second folder. Runs that are finished are skipped, those that were
+killed go on. `--set training.steps=20` and the like go to all three.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path, help="a prepared corpus")
+    parser.add_argument("folder", type=Path, help="where the models go")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a setting")
+    arguments = parser.parse_args()
+    corpus, folder = arguments.corpus.resolve(), arguments.folder.resolve()
+    baseline = folder / "transformer"
+    for name, init in (("transformer", None), ("aligned", baseline / "model"), ("jumps", None)):
+        settings = [f"training.corpus={corpus}", f"training.folder={folder / name}", *arguments.set]
+        if init is not None:
+            settings.append(f"training.init_from={init}")
+        if not (folder / name / "model").exists():
+            alidade("train", HERE / f"{name}.toml", *[part for setting in settings for part in ("--set", setting)])
+    models = ["--lexical", folder / "aligned" / "model", "--alignment", folder / "jumps" / "model"]
+    alidade("assemble", *models, "--output", folder / "system")
+
+
+def alidade(*arguments: str | Path) -> None:
+    result = subprocess.run([sys.executable, "-m", "alidade", *map(str, arguments)], check=False)
+    if result.returncode:
+        sys.exit(result.returncode)
+
+
+if __name__ == "__main__":
+    main()
