@@ -99,6 +99,19 @@ def test_the_alidade_commands_work_one_after_the_other(at_desk: Path) -> None:
     assert len((at_desk / "translated.txt").read_text().splitlines()) == 4
 
 
+def test_the_example_with_its_output_works(at_desk: Path) -> None:
+    """Its model is not in the repository, so another one stands in; what is printed has the same form."""
+    (text, command), *others = re.findall(r'^    \$ echo "(.+)" \|\n +(alidade .+)$', README, flags=re.MULTILINE)
+    assert not others
+    shutil.copytree(at_desk / "box" / "run" / "model", at_desk / "system", dirs_exist_ok=True)
+    (at_desk / "echoed").write_text(f"{text}\n")
+    done = run(f"{command} < echoed")
+    assert done.exit_code == 0, done.stderr
+    assert {"source", "target", "from", "sure"} <= {
+        line.split()[0] for line in done.stdout.splitlines() if line.split()
+    }
+
+
 def test_the_python_lines_work(at_desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (block,) = blocks("python")
     assert len([line for line in block.splitlines() if line.strip()]) <= 6
