@@ -14,7 +14,7 @@ def shortlist(
     model: Annotated[Path, typer.Option("--model", "-m", help="The model folder to save it in.")],
     corpus: Annotated[Path, typer.Option(help="The prepared corpus that the model was trained on.")],
     listed: Annotated[int, typer.Option(min=1, help="Target pieces that are listed for each source piece.")] = 50,
-    frequent: Annotated[int, typer.Option(min=1, help="The most frequent target pieces, allowed everywhere.")] = 100,
+    frequent: Annotated[int, typer.Option(min=1, help="The most frequent target pieces, allowed everywhere.")] = 1000,
 ) -> None:
     """Count which target pieces each source piece was aligned to, for quicker translation.
 
