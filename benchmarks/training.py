@@ -44,6 +44,8 @@ BATCH_TOKENS = 4096
 NUM_PAIRS = 20_000
 SPECIALS = 4
 UNCOUNTED_UPDATES = 2
+LARGEST_MARIAN_VOCABULARY = 16_000
+"""With larger ones Marian's batches are divided among its threads."""
 
 
 @dataclass(frozen=True)
@@ -273,6 +275,8 @@ def run_marian(shape: Shape, bitext: Bitext, num_updates: int, *, threads: int, 
     words = (bitext.folder / "words").read_text().split()
     vocabulary = bitext.folder / "vocabulary.yml"
     vocabulary.write_text("".join(f'"{word}": {i}\n' for i, word in enumerate(["</s>", "<unk>", *words])))
+    # Each thread works on a batch of its own; two whole ones with 32,000 words do not fit into 24 GB.
+    parts = threads if shape.vocabulary > LARGEST_MARIAN_VOCABULARY else 1
     with tempfile.TemporaryDirectory() as scratch:
         arguments = {
             "type": "transformer",
@@ -289,7 +293,7 @@ def run_marian(shape: Shape, bitext: Bitext, num_updates: int, *, threads: int, 
             "tied-embeddings-all": "true",
             "max-length": 200,
             "mini-batch": 1000,
-            "mini-batch-words": BATCH_TOKENS,
+            "mini-batch-words": BATCH_TOKENS // parts,
             "maxi-batch": 1000,
             "learn-rate": 0.0003,
             "lr-warmup": 100,
@@ -297,7 +301,7 @@ def run_marian(shape: Shape, bitext: Bitext, num_updates: int, *, threads: int, 
             "cpu-threads": threads,
             "workspace": 4000,
             "disp-freq": "1u",
-            "after": f"{num_updates}u",
+            "after": f"{num_updates * parts}u",
             "seed": 1,
         }
         command = [str(python.parent / "pymarian")]
