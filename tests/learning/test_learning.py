@@ -15,8 +15,10 @@ import pytest
 from rich.console import Console
 
 from alidade.config import TrainConfig
+from alidade.forced_alignment import align_pairs
 from alidade.text.synthetic import SyntheticPair, Task, make_corpus, make_pairs
 from alidade.training.loop import train
+from alidade.translated import Translation
 from alidade.translation import Translator
 
 TRANSFORMER = {
@@ -92,3 +94,17 @@ def test_learns(system: str, task: Task, material: Material, tmp_path: Path) -> 
     if translator.is_assisted:
         are_linked = [t.alignment == pair.alignment for t, pair in zip(translations, material.held_out, strict=True)]
         assert sum(are_linked) >= 0.9 * len(are_linked)
+        check_forced_alignment(translator, task, material.held_out, translations)
+
+
+def check_forced_alignment(
+    translator: Translator, task: Task, held_out: list[SyntheticPair], translations: list[Translation]
+) -> None:
+    """Copies align to the diagonal, reversals to the anti-diagonal, a translation as the search aligned it."""
+    aligned = align_pairs(translator, [(pair.source, pair.target) for pair in held_out])
+    if task != "lexicon":
+        found = [set(one.alignment or ()) & set(pair.alignment) for one, pair in zip(aligned, held_out, strict=True)]
+        assert sum(map(len, found)) >= 0.99 * sum([len(pair.alignment) for pair in held_out])
+    again = align_pairs(translator, [(translation.source.text, translation.text) for translation in translations])
+    are_equal = [one.alignment == other.alignment for one, other in zip(again, translations, strict=True)]
+    assert sum(are_equal) >= 0.98 * len(are_equal), "up to ties"
