@@ -283,6 +283,8 @@ class TrainingSettings(Settings):
     """The peak, reached at the end of the warm-up."""
     warmup: Positive = 1000
     schedule: Literal["inverse-square-root", "constant"] = "inverse-square-root"
+    cooldown: Count = 0
+    """In this many last updates the learning rate falls linearly to nothing; a run that `patience` stops has none."""
     adam_betas: tuple[float, float] = (0.9, 0.98)
     weight_decay: float = Field(default=0.0, ge=0.0)
     clip_norm: float = Field(default=1.0, ge=0.0)

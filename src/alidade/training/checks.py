@@ -14,6 +14,7 @@ MAY_CHANGE = {
     "accumulate",
     "average_last",
     "bleu_every",
+    "cooldown",
     "corpus",  # its content is compared instead of its place
     "folder",
     "keep_best",
