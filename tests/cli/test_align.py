@@ -44,6 +44,15 @@ def test_two_directions_are_symmetrised(folder: Path, bitext: tuple[str, ...], t
     assert all(set(links) <= set(pair.alignment or ()) for links, pair in zip(both, one_way, strict=True))
 
 
+def test_workers_change_nothing(folder: Path, bitext: tuple[str, ...]) -> None:
+    one, two = (
+        CliRunner().invoke(app, ["align", "--model", str(folder), *bitext, "--workers", workers]) for workers in "12"
+    )
+    assert one.exit_code == two.exit_code == 0
+    assert len(one.stdout.splitlines()) == len(PAIRS)
+    assert two.stdout == one.stdout
+
+
 def test_the_searchs_own_alignment_is_the_forced_one(folder: Path) -> None:
     """With one path at a time there are no ties and no other history to prefer."""
     translator = Translator(folder, beam_size=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,6 +15,7 @@ from alidade.cli.options import (
     ModelOption,
     SearchSetOption,
     ThreadsOption,
+    WorkersOption,
     search_changes,
     set_threads,
 )
@@ -48,6 +50,7 @@ def align(
     beam_size: Annotated[int | None, typer.Option("--beam", min=1, help="Paths of positions at a time.")] = None,
     overrides: SearchSetOption = None,
     batch_size: BatchSizeOption = 64,
+    workers: WorkersOption = None,
     threads: ThreadsOption = None,
 ) -> None:
     """Align a bitext word by word with a trained system.
@@ -58,19 +61,22 @@ def align(
         alidade align --model run/system --source text.en --target text.de --output text.links
     """
     from alidade.files import write_aside
+    from alidade.parallel import available_cores
     from alidade.progress import track
+    from alidade.search.workers import map_in_forks
     from alidade.translation import Translator
 
-    set_threads(threads)
+    workers = workers or (available_cores() if threads is None else 1)
+    set_threads(threads if workers == 1 else 1)
     changes = search_changes(overrides, beam_size=beam_size)
     forward = Translator(model, batch_size=batch_size, **changes)
     reverse = None if reverse_model is None else Translator(reverse_model, batch_size=batch_size, **changes)
     _check_directions(forward, reverse)
     pairs = list(read_pairs(source, target))
-    alignments = itertools.chain.from_iterable(
-        _align_lot(forward, reverse, lot, symmetrisation, is_tokenised, by_attention)
-        for lot in _lots(pairs, BATCHES_A_LOT * batch_size)
-    )
+    align_lot = partial(_align_lot, forward, reverse, symmetrisation, is_tokenised, by_attention)
+    lots = _lots(pairs, min(BATCHES_A_LOT * batch_size, -(-len(pairs) // workers)))
+    aligned = map(align_lot, lots) if workers == 1 else map_in_forks(align_lot, lots, workers)
+    alignments = itertools.chain.from_iterable(aligned)
     if output is None:
         for alignment in alignments:
             typer.echo(str(alignment))
@@ -83,10 +89,10 @@ def align(
 def _align_lot(
     forward: Translator,
     reverse: Translator | None,
-    pairs: list[tuple[str, str]],
     method: Literal["forward", "reverse", "intersection", "union", "grow-diag-final-and"],
     is_tokenised: bool,
     by_attention: bool,
+    pairs: list[tuple[str, str]],
 ) -> list[Alignment]:
     from alidade.forced_alignment import align_both_ways, align_pairs
 
