@@ -176,7 +176,7 @@ def _system_links(shop: Workshop, name: str, row: AlignmentRow) -> list[Alignmen
             reverse_model=row.reverse_model,
             by_attention=row.by_attention,
             is_tokenised=True,
-            threads=shop.workers,
+            workers=shop.workers,
         )
         return {}
 
