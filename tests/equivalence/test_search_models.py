@@ -19,6 +19,7 @@ from alidade.models.build import build_system
 from alidade.models.system import System
 from alidade.search.beam import BeamSearch, Request
 from alidade.search.hypotheses import SearchResult
+from alidade.search.pruning import AtOnce, picker_of
 from alidade.search.scoring import score_pairs
 from alidade.text.vocabulary import EOS
 
@@ -136,6 +137,19 @@ def test_threshold_zero_is_none(kind: str) -> None:
     assert_same(none, search_with(system, pruning="threshold", threshold=0.0))
     assert_same(none, search_with(system, pruning="pairs", threshold=0.0))
     assert_same(none, search_with(system, pruning="histogram", histogram=1000))
+
+
+@pytest.mark.parametrize("kind", ASSISTED)
+@pytest.mark.parametrize("pruning", ["threshold", "pairs", "histogram"])
+def test_picked_pairs_that_cannot_matter_are_skipped(monkeypatch: pytest.MonkeyPatch, kind: str, pruning: str) -> None:
+    """The reference evaluates every picked pair, as the paper's algorithm 1 does."""
+    system = make_system(kind)
+    settings = {"pruning": pruning, "threshold": 0.02, "alignment_weight": 0.7}
+    skipping = search_with(system, **settings)
+    monkeypatch.setattr("alidade.search.beam.pruning_of", lambda settings: AtOnce(picker_of(settings)))
+    reference = search_with(system, **settings)
+    assert_same(skipping, reference)
+    assert sum(r.num_evaluations for r in skipping) < sum(r.num_evaluations for r in reference)
 
 
 @pytest.mark.parametrize("kind", BASELINES + ASSISTED)

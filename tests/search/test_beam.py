@@ -9,6 +9,7 @@ import pytest
 from alidade.config import SearchSettings
 from alidade.search.beam import BeamSearch, Request
 from alidade.search.hypotheses import SearchResult
+from alidade.search.pruning import AtOnce, picker_of
 from table_models import brute_force, table_system
 
 SOURCES = [[4, 5, 6], [7], [6, 6, 5, 4, 7, 5], [5, 4], [4, 4, 4, 4], [7, 6, 5]]
@@ -80,7 +81,27 @@ def test_threshold_zero_is_none() -> None:
         search = BeamSearch(system, settings_of(pruning=pruning, threshold=0.0))
         results = search.search(requests, num_best=4)
         same_results(none, results)
-        assert [r.num_evaluations for r in results] == [r.num_evaluations for r in none]
+        assert [r.num_picked for r in results] == [r.num_evaluations for r in none]
+
+
+@pytest.mark.parametrize("pruning", ["threshold", "pairs", "histogram"])
+@pytest.mark.parametrize("sharpness", [0.5, 2.0, 6.0])
+@pytest.mark.parametrize("alignment_weight", [0.0, 0.4, 1.0])
+def test_picked_pairs_that_cannot_matter_are_skipped(
+    monkeypatch: pytest.MonkeyPatch, pruning: str, sharpness: float, alignment_weight: float
+) -> None:
+    """The reference evaluates every picked pair, as the paper's algorithm 1 does."""
+    system = table_system(30, is_assisted=True, sharpness=sharpness)
+    settings = settings_of(pruning=pruning, threshold=0.05, alignment_weight=alignment_weight)
+    requests = [Request(source) for source in SOURCES * 2]
+    skipping = BeamSearch(system, settings).search(requests, num_best=4)
+    monkeypatch.setattr("alidade.search.beam.pruning_of", lambda settings: AtOnce(picker_of(settings)))
+    reference = BeamSearch(system, settings).search(requests, num_best=4)
+    same_results(skipping, reference)
+    assert [r.num_picked for r in skipping] == [r.num_picked for r in reference]
+    assert [r.num_evaluations for r in reference] == [r.num_picked for r in reference]
+    saved = sum(r.num_evaluations for r in reference) - sum(r.num_evaluations for r in skipping)
+    assert saved > 0 if sharpness == 6.0 and alignment_weight == 1.0 else saved >= 0
 
 
 @pytest.mark.parametrize("is_assisted", [False, True])
@@ -137,4 +158,4 @@ def test_evaluations_are_counted() -> None:
     """Every position of every live hypothesis, in every step, if nothing is pruned."""
     search = BeamSearch(table_system(30, is_assisted=True), settings_of(beam_size=1))
     for source, result in zip(SOURCES, search.search([Request(source) for source in SOURCES]), strict=True):
-        assert result.num_evaluations == result.num_steps * (len(source) + 1)
+        assert result.num_evaluations == result.num_picked == result.num_steps * (len(source) + 1)

@@ -152,6 +152,7 @@ class _BatchSearch:
         self._words = torch.full((len(requests), 1), BOS)
         self._positions = torch.zeros((len(requests), 1), dtype=torch.long)
         self._num_evaluations = torch.zeros(len(requests), dtype=torch.long)
+        self._num_picked = torch.zeros(len(requests), dtype=torch.long)
         shape = (len(requests), self._beam_size)
         self._history = History(*shape, max(limits), has_positions=self._alignment is not None)
 
@@ -185,6 +186,7 @@ class _BatchSearch:
                 self._restrict_positions(self._constraints, self._position_logp)
             candidates = self._evaluate_pairs(self._position_logp)
         self._num_evaluations += candidates.num_evaluations
+        self._num_picked += candidates.num_evaluations if self._alignment is None else self._pruning.num_picked
         self._choose_beam(candidates)
 
     def _restrict_end(self, position_logp: Tensor) -> None:
@@ -210,7 +212,7 @@ class _BatchSearch:
         return GridCandidates(rows, *self._scores.shape)
 
     def _evaluate_pairs(self, position_logp: Tensor) -> Candidates:
-        """The assisted systems: the pairs that pruning picks, in one round or several."""
+        """The assisted systems: the pairs that pruning picks, in one round or two."""
         self._lexical.advance(self._words)
         bounds = self._bounds(position_logp)
         pairs = self._pruning.first(position_logp, bounds)
@@ -218,12 +220,10 @@ class _BatchSearch:
             pairs = torch.zeros(1, dtype=torch.long)
         rows = self._evaluate_lot(pairs, bounds)
         candidates = RaggedCandidates(rows, *self._scores.shape)
-        while True:
-            more = self._pruning.more(partial(score_to_beat, candidates.scores, self._beam_size))
-            if more is None:
-                return candidates
-            rows = rows.then(self._evaluate_lot(more, bounds))
-            candidates = RaggedCandidates(rows, *self._scores.shape)
+        pairs = self._pruning.second(partial(score_to_beat, candidates.scores, self._beam_size))
+        if not len(pairs):
+            return candidates
+        return RaggedCandidates(rows.then(self._evaluate_lot(pairs, bounds)), *self._scores.shape)
 
     def _bounds(self, position_logp: Tensor) -> Tensor:
         """(B, K, S): the score of each hypothesis with each position; -inf where there is none."""
@@ -351,6 +351,7 @@ class _BatchSearch:
             self._results[sentence] = SearchResult(
                 self._history.trace(row, endings) if endings else (self._cut_off(row),),
                 num_evaluations=int(self._num_evaluations[row]),
+                num_picked=int(self._num_picked[row]),
                 num_steps=self._step + 1,
             )
 
@@ -376,4 +377,4 @@ class _BatchSearch:
         self._given.keep(kept)
         self._scores, self._words, self._positions = self._scores[kept], self._words[kept], self._positions[kept]
         self._end_positions, self._min_lengths = self._end_positions[kept], self._min_lengths[kept]
-        self._num_evaluations = self._num_evaluations[kept]
+        self._num_evaluations, self._num_picked = self._num_evaluations[kept], self._num_picked[kept]

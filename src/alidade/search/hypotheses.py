@@ -53,6 +53,8 @@ class SearchResult:
     """The best first."""
     num_evaluations: int
     """Rows, (hypothesis, position) pairs, that the lexical model evaluated."""
+    num_picked: int
+    """Pairs that pruning let pass, evaluated or not: what the paper's algorithm 1 would have evaluated."""
     num_steps: int
 
     @property

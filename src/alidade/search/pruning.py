@@ -4,6 +4,11 @@ A pair's number is `hypothesis * S + position`; all ways to prune see the pairs'
 ascending. The bound of a pair is `score(h) + alignment_weight * log p(position | h)`: since log p_lex <= 0, no
 word of the pair can score higher. It is -inf for pairs that are not there at all: dead hypotheses, padding.
 
+Two questions are answered apart. Which pairs *may* be evaluated, a `Picker` says: the paper's threshold and its kin,
+which change translations, or all pairs. Which of those *are*, `BestFirst` finds out: a pair whose bound cannot beat
+the beam's last changes nothing and is skipped. `none` alone evaluates all that it picks, as the yardstick.
+A search counts both: `num_picked` is what algorithm 1 evaluates to the letter, `num_evaluations` what was evaluated.
+
 Dimensions: B sentences, K beam, S source positions with `<s>` and `</s>`.
 """
 
@@ -19,129 +24,150 @@ from torch import Tensor
 from alidade.config import SearchSettings
 
 LARGE_BATCH = 8
-FIRST_PAIRS = 3.0
-FIRST_PAIRS_LARGE = 1.4
-"""How many pairs `exact` evaluates in its first round, for each hypothesis of the beam, and in large batches."""
+MOST_FIRST = 2
+MOST_FIRST_SMALL = 3
+"""The first round has at least K pairs of a sentence and at most this many times K; the latter in small batches, where a
+call of the model costs more than its rows."""
+
+Picker = Callable[[Tensor, Tensor], Tensor]
+"""Whether pairs may be evaluated, from log p(position) and whether pairs are there at all; all three are (B, K, S)."""
 
 
-class Pruning(Protocol):
-    """A way to choose pairs."""
-
-    def first(self, position_logp: Tensor, bounds: Tensor) -> Tensor:
-        """The numbers of the pairs to evaluate first, ascending; both arguments are (B, K, S)."""
-
-    def more(self, to_beat: Callable[[], Tensor]) -> Tensor | None:
-        """The numbers of further pairs, ascending, or None if there are none.
-
-        to_beat: gives (B, 1), the score below which no candidate can enter the beam.
-        """
+def pick_all(position_logp: Tensor, is_there: Tensor) -> Tensor:  # noqa: ARG001  # a picker's argument
+    """`none` and `exact`: every position of every hypothesis."""
+    return is_there
 
 
-class AtOnce:
-    """Pruning that knows before any evaluation what to evaluate."""
-
-    def more(self, to_beat: Callable[[], Tensor]) -> Tensor | None:  # noqa: ARG002  # the protocol's argument
-        return None
-
-
-class Unpruned(AtOnce):
-    """`none`: every position of every hypothesis."""
-
-    def first(self, position_logp: Tensor, bounds: Tensor) -> Tensor:  # noqa: ARG002  # the protocol's arguments
-        return _numbers(bounds > -math.inf)
-
-
-class PositionThreshold(AtOnce):
+class PositionThreshold:
     """`threshold`: algorithm 1. A position that is above the threshold for at least one hypothesis of the sentence
     is evaluated for all of them; all positions if none is."""
 
     def __init__(self, threshold: float) -> None:
-        self._least_logp = math.log(threshold) if threshold > 0 else -math.inf
+        self._least_logp = _log(threshold)
 
-    def first(self, position_logp: Tensor, bounds: Tensor) -> Tensor:
-        is_there = bounds > -math.inf
+    def __call__(self, position_logp: Tensor, is_there: Tensor) -> Tensor:
         is_active = ((position_logp > self._least_logp) & is_there).any(dim=1, keepdim=True)  # (B, 1, S)
         is_active |= ~is_active.any(dim=2, keepdim=True)
-        return _numbers(is_there & is_active)
+        return is_active & is_there
 
 
-class PairThreshold(AtOnce):
+class PairThreshold:
     """`pairs`: pairs above the threshold, each hypothesis on its own; all its positions if none is."""
 
     def __init__(self, threshold: float) -> None:
-        self._least_logp = math.log(threshold) if threshold > 0 else -math.inf
+        self._least_logp = _log(threshold)
 
-    def first(self, position_logp: Tensor, bounds: Tensor) -> Tensor:
+    def __call__(self, position_logp: Tensor, is_there: Tensor) -> Tensor:
         is_active = position_logp > self._least_logp
         is_active |= ~is_active.any(dim=2, keepdim=True)
-        return _numbers(is_active & (bounds > -math.inf))
+        return is_active & is_there
 
 
-class Histogram(AtOnce):
+class Histogram:
     """`histogram`: the best n positions of each hypothesis."""
 
     def __init__(self, num_positions: int) -> None:
         self._num_positions = num_positions
 
+    def __call__(self, position_logp: Tensor, is_there: Tensor) -> Tensor:
+        best = position_logp.topk(min(self._num_positions, position_logp.shape[2]), dim=2).indices
+        return torch.zeros_like(is_there).scatter_(2, best, value=True) & is_there
+
+
+class Pruning(Protocol):
+    """A way to evaluate pairs."""
+
+    num_picked: Tensor
+    """(B,) the pairs of this step that may be evaluated."""
+
     def first(self, position_logp: Tensor, bounds: Tensor) -> Tensor:
-        num_positions = min(self._num_positions, bounds.shape[2])
-        best = position_logp.topk(num_positions, dim=2).indices
-        is_picked = torch.zeros_like(bounds, dtype=torch.bool).scatter_(2, best, value=True)
-        return _numbers(is_picked & (bounds > -math.inf))
+        """The numbers of the pairs to evaluate first, ascending; both arguments are (B, K, S)."""
+
+    def second(self, to_beat: Callable[[], Tensor]) -> Tensor:
+        """The numbers of the pairs to evaluate then, ascending.
+
+        to_beat: gives (B, 1), the score below which no candidate can enter the beam, as far as is known by then.
+        """
 
 
-class Exact:
-    """`exact`: best bound first; a pair whose bound cannot beat the beam's last is never evaluated.
+class AtOnce:
+    """Evaluates every picked pair."""
+
+    num_picked: Tensor
+
+    def __init__(self, picker: Picker) -> None:
+        self._picker = picker
+
+    def first(self, position_logp: Tensor, bounds: Tensor) -> Tensor:
+        is_picked = self._picker(position_logp, bounds > -math.inf)
+        self.num_picked = is_picked.flatten(1).sum(dim=1)
+        return _numbers(is_picked)
+
+    def second(self, to_beat: Callable[[], Tensor]) -> Tensor:  # noqa: ARG002  # the protocol's argument
+        return _NO_PAIRS
+
+
+class BestFirst:
+    """Evaluates picked pairs, the best bounds first; one whose bound cannot beat the beam's last is never evaluated.
 
     After the first round all pairs that can still matter are known, and evaluating them can only raise what is to be
-    beaten: so the last round takes all of them. Between the two, large batches take a middle round of the best: it
-    saves rows, but costs a call of the model, which one sentence alone does not earn back.
+    beaten: so the second round takes all of them, and there is no third. How many the first has is learned from step to
+    step: about as many as mattered in the step before. (More rounds save rows, but each costs a call of the model.)
     """
 
-    def __init__(self, beam_size: int) -> None:
+    num_picked: Tensor
+
+    def __init__(self, picker: Picker, beam_size: int) -> None:
+        self._picker = picker
         self._beam_size = beam_size
+        self._num_first = beam_size
 
-    def first(self, position_logp: Tensor, bounds: Tensor) -> Tensor:  # noqa: ARG002  # the protocol's arguments
-        self._rest = bounds.flatten(1).clone()  # (B, K * S)
-        is_large = len(bounds) >= LARGE_BATCH
-        self._has_middle_round = is_large
-        return self._take_best(self._rest, int((FIRST_PAIRS_LARGE if is_large else FIRST_PAIRS) * self._beam_size))
+    def first(self, position_logp: Tensor, bounds: Tensor) -> Tensor:
+        is_picked = self._picker(position_logp, bounds > -math.inf).flatten(1)  # (B, K * S)
+        self.num_picked = is_picked.sum(dim=1)
+        self._bounds = bounds.flatten(1).masked_fill(~is_picked, -math.inf)
+        self._evaluated = self._best_pairs()
+        return self._evaluated
 
-    def more(self, to_beat: Callable[[], Tensor]) -> Tensor | None:
+    def _best_pairs(self) -> Tensor:
+        num_sentences, num_pairs = self._bounds.shape
+        best = self._bounds.topk(min(self._num_first, num_pairs), dim=1, sorted=False).indices.sort(dim=1).values
+        numbers = (best + torch.arange(0, num_sentences * num_pairs, num_pairs)[:, None]).view(-1)
+        return numbers[self._bounds.view(-1)[numbers] > -math.inf]
+
+    def second(self, to_beat: Callable[[], Tensor]) -> Tensor:
         # A bound that only equals what is to be beaten may win the tie, as it would without pruning.
-        rest = self._rest
-        matters = (rest >= to_beat()) & (rest > -math.inf)
-        if self._has_middle_round:
-            self._has_middle_round = False
-            numbers = self._take_best(rest.masked_fill(~matters, -math.inf), self._beam_size)
-        else:
-            numbers = _numbers(matters)
-            rest.view(-1)[numbers] = -math.inf
-        return numbers if len(numbers) else None
-
-    def _take_best(self, bounds: Tensor, num_pairs: int) -> Tensor:
-        """The numbers of the best pairs of each sentence, bounds (B, K * S), which are then no longer in the rest."""
-        num_pairs = min(num_pairs, bounds.shape[1])
-        best = bounds.topk(num_pairs, dim=1, sorted=False).indices.sort(dim=1).values
-        numbers = (best + torch.arange(0, bounds.numel(), bounds.shape[1])[:, None]).view(-1)
-        numbers = numbers[bounds.view(-1)[numbers] > -math.inf]
-        self._rest.view(-1)[numbers] = -math.inf
-        return numbers
+        matters = (self._bounds >= to_beat()) & (self._bounds > -math.inf)
+        most = self._beam_size * (MOST_FIRST if len(matters) >= LARGE_BATCH else MOST_FIRST_SMALL)
+        self._num_first = min(max(self._beam_size, int(matters.sum()) // len(matters)), most)
+        matters.view(-1)[self._evaluated] = False
+        return _numbers(matters)
 
 
 def pruning_of(settings: SearchSettings) -> Pruning:
     """The way to prune that the settings name."""
+    picker = picker_of(settings)
+    return AtOnce(picker) if settings.pruning == "none" else BestFirst(picker, settings.beam_size)
+
+
+def picker_of(settings: SearchSettings) -> Picker:
+    """Which pairs the settings let pass."""
     match settings.pruning:
-        case "none":
-            return Unpruned()
+        case "none" | "exact":
+            return pick_all
         case "threshold":
             return PositionThreshold(settings.threshold)
         case "pairs":
             return PairThreshold(settings.threshold)
         case "histogram":
             return Histogram(settings.histogram)
-        case "exact":
-            return Exact(settings.beam_size)
+
+
+def _log(probability: float) -> float:
+    return math.log(probability) if probability > 0 else -math.inf
+
+
+_NO_PAIRS = torch.zeros(0, dtype=torch.long)
 
 
 def _numbers(is_picked: Tensor) -> Tensor:
