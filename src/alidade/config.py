@@ -117,6 +117,11 @@ class SubwordSettings(Settings):
     """Spell characters outside the vocabulary as bytes, so that every text can be written."""
     training_sentences: Positive = 2_000_000
     """The model is learned from at most this many sentences."""
+    like: Path | None = None
+    """Take the pieces of this corpus or model folder instead of learning new ones (the settings above then mean
+    nothing): to train a model further on another bitext, `training.init_from` needs the same pieces."""
+
+    _paths = field_validator("like")(_relative_to_file)
 
 
 def _aligned_unit(kind: str) -> Literal["words", "pieces"]:

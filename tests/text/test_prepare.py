@@ -69,6 +69,29 @@ def test_separate_vocabularies(tmp_path: Path) -> None:
     assert corpus.source_subwords.model != corpus.target_subwords.model
 
 
+def test_the_pieces_of_another_corpus(tmp_path: Path) -> None:
+    first, _ = prepare(config(tmp_path))
+    other = tmp_path / "other"
+    other.mkdir()
+    pairs = [("The dog sings.", "Der Hund singt."), ("The king sings.", "Der König singt.")]
+    settings = config(other, pairs, subwords={"like": first.folder})
+    second, _ = prepare(settings)
+    assert second.source_subwords.fingerprint == first.source_subwords.fingerprint
+    assert second.target_subwords.fingerprint == first.target_subwords.fingerprint
+    assert second.target_encoding(second.train, 0).text == "Der Hund singt."
+    _, preparation = prepare(settings)
+    assert "subwords" in skipped(preparation)
+    prepare(config(tmp_path, subwords={"vocabulary_size": 300}))
+    third, preparation = prepare(settings)
+    assert skipped(preparation) == ["clean"], "the other corpus has new pieces"
+    assert third.source_subwords.fingerprint != first.source_subwords.fingerprint
+
+
+def test_pieces_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(AlidadeError, match=r"there is no subwords\.source\.model; name a folder that"):
+        prepare(config(tmp_path, subwords={"like": tmp_path / "nowhere"}))
+
+
 def test_eflomal_finds_the_words(tmp_path: Path) -> None:
     """Nearly every noun of the target points at its own translation, in train and dev."""
     dev = write_pairs(tmp_path, "dev", [("The king finds 1,000 cats.", "Der König findet 1,000 Katere.")])

@@ -14,12 +14,13 @@ import numpy.typing as npt
 from rich.console import Console
 
 from alidade.config import PrepareConfig
+from alidade.errors import AlidadeError
 from alidade.files import open_text, write_aside
 from alidade.parallel import CHUNK, Workers, chunked
 from alidade.progress import track
 from alidade.text.arrays import write_side
 from alidade.text.bitext import count_lines, read_parallel_lines
-from alidade.text.layout import Layout, Side
+from alidade.text.layout import SIDES, Layout, Side
 from alidade.text.subword_training import count_units, train_subwords
 from alidade.text.subwords import Subwords
 
@@ -63,15 +64,18 @@ def _load_shared(shared: SharedSubwords) -> tuple[Subwords, Subwords]:
 def learn_subwords(
     config: PrepareConfig, layout: Layout, num_pairs: int, workers: Workers, console: Console
 ) -> dict[str, Any]:
-    """Learn one sentencepiece model for both sides, or one for each."""
+    """Learn one sentencepiece model for both sides, or one for each; or take those of another folder."""
     settings = config.subwords
-    source_units = _count_side(config, layout, "source", num_pairs, workers, console)
-    target_units = _count_side(config, layout, "target", num_pairs, workers, console)
-    with console.status("learning subwords"):
-        if settings.joint:
-            models = [train_subwords(source_units + target_units, settings)] * 2
-        else:
-            models = [train_subwords(units, settings) for units in (source_units, target_units)]
+    if settings.like is not None:
+        models = [path.read_bytes() for path in subwords_like(settings.like)]
+    else:
+        source_units = _count_side(config, layout, "source", num_pairs, workers, console)
+        target_units = _count_side(config, layout, "target", num_pairs, workers, console)
+        with console.status("learning subwords"):
+            if settings.joint:
+                models = [train_subwords(source_units + target_units, settings)] * 2
+            else:
+                models = [train_subwords(units, settings) for units in (source_units, target_units)]
     with (
         write_aside(layout.subwords("source"), "wb") as source_file,
         write_aside(layout.subwords("target"), "wb") as target_file,
@@ -79,7 +83,19 @@ def learn_subwords(
         source_file.write(models[0])
         target_file.write(models[1])
     sizes = [Subwords(model, "").vocabulary_size for model in models]
-    return {"source_pieces": sizes[0], "target_pieces": sizes[1], "joint": settings.joint}
+    return {"source_pieces": sizes[0], "target_pieces": sizes[1], "joint": models[0] == models[1]}
+
+
+def subwords_like(folder: Path) -> list[Path]:
+    """The sentencepiece models of both sides in a corpus or model folder, which name them alike."""
+    paths = [Layout(folder).subwords(side) for side in SIDES]
+    for path in paths:
+        if not path.is_file():
+            raise AlidadeError(
+                f"subwords.like = {folder}: there is no {path.name}; name a folder that `alidade prepare` or "
+                "`alidade train` made"
+            )
+    return paths
 
 
 def encode_texts(

@@ -28,7 +28,7 @@ from alidade.text.clean_stage import clean_bitexts
 from alidade.text.corpus import PreparedCorpus, SplitManifest, write_manifest
 from alidade.text.layout import SIDES, Layout
 from alidade.text.link_stages import align_units, store_positions
-from alidade.text.piece_stages import encode_texts, learn_subwords
+from alidade.text.piece_stages import encode_texts, learn_subwords, subwords_like
 from alidade.text.stages import StageResult, StageRunner
 from alidade.text.subwords import Subwords
 
@@ -72,9 +72,11 @@ class Preparation:
         )
 
     def _learn_subwords(self, clean: StageResult) -> StageResult:
+        settings = self.config.subwords
+        taken = [] if settings.like is None else [[file_stamp(path) for path in subwords_like(settings.like)]]
         return self._run(
             "subwords",
-            [clean.fingerprint, self.config.subwords.model_dump(mode="json")],
+            [clean.fingerprint, settings.model_dump(mode="json", exclude={"like"}), *taken],
             [self.layout.subwords(side) for side in SIDES],
             lambda: learn_subwords(self.config, self.layout, clean.report["written"], self._workers, self.console),
         )
