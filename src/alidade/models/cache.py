@@ -39,8 +39,13 @@ class Ancestors:
         self.step = 0
         self._num_first = beam_size
         self._own = _own_slots(beam_size)
-        self.mask = self._own.repeat(num_sentences, 1, 1)
+        self._set_mask(self._own.repeat(num_sentences, 1, 1))
+
+    def _set_mask(self, mask: Tensor) -> None:
+        self.mask = mask
         """(B, K, n), added to attention energies: 0 at a hypothesis's own history, -inf elsewhere."""
+        self.mask_of_heads = mask[:, None]
+        """(B, 1, K, n)"""
 
     @property
     def beam_size(self) -> int:
@@ -73,7 +78,7 @@ class Ancestors:
             history = history.gather(2, slots[:, None].expand(-1, history.shape[1], -1))
         if len(self._own) != history.shape[1]:
             self._own = _own_slots(history.shape[1])
-        self.mask = torch.cat([history, self._own.expand(len(history), -1, -1)], dim=2)
+        self._set_mask(torch.cat([history, self._own.expand(len(history), -1, -1)], dim=2))
         return slots
 
     def _needed_slots(self, history: Tensor) -> Tensor | None:
@@ -85,7 +90,7 @@ class Ancestors:
         return is_needed.sort(dim=1, descending=True, stable=True).indices[:, :num_needed]
 
     def keep(self, sentences: Tensor) -> None:
-        self.mask = self.mask[sentences]
+        self._set_mask(self.mask[sentences])
 
 
 def _own_slots(beam_size: int) -> Tensor:
@@ -101,10 +106,10 @@ class _Slots:
 
     def write(self, first: int, keys_values: Tensor) -> None:
         """keys_values: (2, B, H, K, d), into the slots from `first` on."""
-        last = first + keys_values.shape[3]
-        if last > self._keys_values.shape[3]:
-            self._grow(first, 2 * last)
-        self._keys_values[:, :, :, first:last] = keys_values
+        num_written = keys_values.shape[3]
+        if first + num_written > self._keys_values.shape[3]:
+            self._grow(first, 2 * (first + num_written))
+        self._keys_values.narrow(3, first, num_written).copy_(keys_values)
 
     def _grow(self, num_used: int, num_slots: int) -> None:
         used = self._keys_values[:, :, :, :num_used]
@@ -113,7 +118,7 @@ class _Slots:
 
     def read(self, first: int, last: int) -> tuple[Tensor, Tensor]:
         """Keys and values of the slots from `first` to before `last`, (B, H, n, d) each."""
-        keys, values = self._keys_values[:, :, :, first:last].unbind()
+        keys, values = self._keys_values.narrow(3, first, last - first).unbind()
         return keys, values
 
     def keep_slots(self, slots: Tensor) -> None:
@@ -149,9 +154,9 @@ class HypothesisCache:
         """
         ancestors = self._ancestors
         by_heads = _by_heads(inputs, 3, self._num_heads)
-        self._slots.write(ancestors.first_slot, by_heads[1:])
+        self._slots.write(ancestors.first_slot, by_heads.narrow(0, 1, 2))
         keys, values = self._slots.read(0, ancestors.num_slots)
-        context = F.scaled_dot_product_attention(by_heads[0], keys, values, ancestors.mask[:, None])  # (B, H, K, d)
+        context = F.scaled_dot_product_attention(by_heads[0], keys, values, ancestors.mask_of_heads)  # (B, H, K, d)
         return join_heads(context)
 
     def keep_slots(self, slots: Tensor) -> None:

@@ -10,6 +10,7 @@ Dimensions: B sentences, K beam, R rows, S source, T target, D width.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from alidade.models.cache import FIRST_SLOTS, Ancestors, HypothesisCache, RowCache, Rows
 from alidade.models.layers import Embedding, Memory, Shape
 from alidade.models.source import read_source
+from alidade.models.step_layers import StepEmbedding, StepLayer, step_norm
 
 
 class DecoderLayer(nn.Module):
@@ -82,13 +84,15 @@ class DecoderState:
         *,
         records_attention: bool,
     ) -> None:
-        self._decoder = decoder
-        self._layers: list[DecoderLayer] = list(decoder.layers)  # type: ignore[arg-type]  # a ModuleList of them
+        layers: list[DecoderLayer] = list(decoder.layers)  # type: ignore[arg-type]  # a ModuleList of them
+        self._embed = StepEmbedding(decoder.embedding)
+        self._layers = [StepLayer(layer) for layer in layers]
+        self._norm = step_norm(decoder.norm)
         self._aligned = aligned
-        self._source = [read_source(layer.source_attention, memory) for layer in self._layers]
+        self._source = [read_source(layer.source_attention, memory) for layer in layers]
         self._first_assisted = min(aligned, default=len(self._layers))
         self._num_sentences, self._source_length, width = memory.states.shape
-        num_heads = self._layers[0].self_attention.num_heads
+        num_heads = layers[0].self_attention.num_heads
         self._ancestors = Ancestors(self._num_sentences, beam_size)
         cache_shape = (self._ancestors, self._num_sentences, num_heads, FIRST_SLOTS, width)
         num_shared = min(self._first_assisted + 1, len(self._layers))
@@ -102,17 +106,14 @@ class DecoderState:
     def advance(self, words: Tensor) -> None:
         """Everything below the lowest alignment head's addition, once a hypothesis."""
         self._hypothesis_attention.clear()
-        x = self._decoder.embedding(words.view(-1, 1), self._ancestors.step).view(*words.shape, -1)  # (B, K, D)
+        x = self._embed(words, self._ancestors.step)  # (B, K, D)
+        weights = self._hypothesis_attention if self._records_attention else None
         for number, cache in enumerate(self._hypothesis_caches):
             layer = self._layers[number]
-            attended = cache.attend(layer.self_attention.inputs(layer.self_residual.enter(x)))
-            x = layer.self_residual.leave(x, layer.self_attention.output(attended))
-            weights = self._hypothesis_attention if self._records_attention else None
-            heads = self._source[number].attend(layer.source_residual.enter(x), weights)
-            if number == self._first_assisted:
-                self._heads = heads.flatten(0, 1)
-            else:
-                x = layer.feed(layer.source_residual.leave(x, heads))
+            x = layer.attend(x, cache.attend)
+            heads = self._source[number].attend(layer.enter_source(x), weights)
+            # Where an alignment head's addition is still to come, so are the norm after it and all that follows.
+            x = x + heads if number == self._first_assisted else layer.feed(layer.leave_source(x, heads))
         self._x = x.flatten(0, 1)  # (B * K, D)
 
     def evaluate(self, hypotheses: Tensor, positions: Tensor) -> Tensor:
@@ -120,12 +121,12 @@ class DecoderState:
         if not self._aligned:
             if self._records_attention:
                 self._row_attention = self._attention_of_hypotheses(hypotheses)
-            return self._features(self._x if len(hypotheses) == len(self._x) else self._x[hypotheses])
+            return self._norm(self._x if len(hypotheses) == len(self._x) else self._x[hypotheses])
         rows = Rows(hypotheses, self._num_sentences, self._ancestors.beam_size)
         layer = self._layers[self._first_assisted]
         source_cells = rows.sentences * self._source_length + positions
         aligned = self._aligned[self._first_assisted].flatten(0, 1)[source_cells]
-        x = layer.feed(layer.source_residual.leave(self._x[hypotheses], self._heads[hypotheses] + aligned))
+        x = layer.feed(layer.leave_source(self._x[hypotheses], aligned))
         weights: list[Tensor] = []
         for number, cache in enumerate(self._row_caches, start=self._first_assisted + 1):
             x = self._evaluate_layer(number, cache, x, rows, source_cells, weights)
@@ -133,26 +134,21 @@ class DecoderState:
             attention = torch.stack([self._attention_of_hypotheses(hypotheses), *weights]).sum(dim=0)
             attention[torch.arange(len(positions)), positions] += len(self._aligned)
             self._row_attention = attention
-        return self._features(x)
+        return self._norm(x)
 
     def _evaluate_layer(
         self, number: int, cache: RowCache, x: Tensor, rows: Rows, source_cells: Tensor, weights: list[Tensor]
     ) -> Tensor:
         """One layer above the lowest alignment head: x (R, D) -> (R, D)."""
         layer = self._layers[number]
-        attended = cache.attend(rows, layer.self_attention.inputs(layer.self_residual.enter(x)))
-        x = layer.self_residual.leave(x, layer.self_attention.output(attended))
-        grid = rows.to_grid(layer.source_residual.enter(x))
+        x = layer.attend(x, partial(cache.attend, rows))
+        grid = rows.to_grid(layer.enter_source(x))
         grid_weights: list[Tensor] | None = [] if self._records_attention else None
         heads = rows.from_grid(self._source[number].attend(grid, grid_weights))
         weights += [rows.from_grid(part) for part in grid_weights or []]
         if number in self._aligned:
             heads = heads + self._aligned[number].flatten(0, 1)[source_cells]
-        return layer.feed(layer.source_residual.leave(x, heads))
-
-    def _features(self, x: Tensor) -> Tensor:
-        features: Tensor = self._decoder.norm(x)
-        return features
+        return layer.feed(layer.leave_source(x, heads))
 
     def _attention_of_hypotheses(self, hypotheses: Tensor) -> Tensor:
         return torch.stack(self._hypothesis_attention).sum(0).flatten(0, 1)[hypotheses]

@@ -77,11 +77,15 @@ class Embedding(nn.Embedding):
     def forward(self, words: Tensor, first_position: int = 0) -> Tensor:
         """words: (B, T) -> (B, T, D), at the positions first_position, first_position + 1, ..."""
         last = first_position + words.shape[1]
-        if last > len(self.encodings):
-            self.encodings = position_encodings(2 * last, self.embedding_dim).to(self.encodings)
         embedded = F.embedding(words, self.weight) * self.scale
-        summed: Tensor = self.dropout(embedded + self.encodings[first_position:last])
+        summed: Tensor = self.dropout(embedded + self.encodings_until(last)[first_position:last])
         return summed
+
+    def encodings_until(self, length: int) -> Tensor:
+        """The encodings of at least this many positions, a row each."""
+        if length > len(self.encodings):
+            self.encodings = position_encodings(2 * length, self.embedding_dim).to(self.encodings)
+        return self.encodings
 
 
 class Output(Linear):
@@ -197,16 +201,26 @@ class SourceAttention(nn.Module):
     ) -> Tensor:
         """x: (B, T, D). If `weights` is a list, attention summed over heads, (B, T, S), is appended to it."""
         queries = split_heads(self.query(x), self.num_heads)  # (B, H, T, d)
-        if weights is None:
-            dropout = self.dropout if self.training else 0.0
-            context = F.scaled_dot_product_attention(queries, keys, values, mask, dropout)
-        else:
-            energies = queries @ keys.transpose(-1, -2) * queries.shape[-1] ** -0.5  # (B, H, T, S)
-            attention = torch.softmax(energies if mask is None else energies + mask, dim=-1)
-            weights.append(attention.sum(dim=1))
-            context = attention @ values
-        joined: Tensor = self.output(join_heads(context))
+        dropout = self.dropout if self.training else 0.0
+        joined: Tensor = self.output(join_heads(attend_to_source(queries, keys, values, mask, weights, dropout)))
         return joined
+
+
+def attend_to_source(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor | None,
+    weights: list[Tensor] | None,
+    dropout: float = 0.0,
+) -> Tensor:
+    """queries: (B, H, T, d), keys and values: (B, H, S, d) -> (B, H, T, d). `weights`: see `SourceAttention`."""
+    if weights is None:
+        return F.scaled_dot_product_attention(queries, keys, values, mask, dropout)
+    energies = queries @ keys.transpose(-1, -2) * queries.shape[-1] ** -0.5  # (B, H, T, S)
+    attention = torch.softmax(energies if mask is None else energies + mask, dim=-1)
+    weights.append(attention.sum(dim=1))
+    return attention @ values
 
 
 class FeedForward(nn.Module):

@@ -16,7 +16,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from alidade.models.layers import Memory, SourceAttention
+from alidade.models.layers import Memory, SourceAttention, attend_to_source, join_heads, split_heads
 
 FEW_SENTENCES = 4
 """More sentences' tables do not fit into a cache."""
@@ -26,13 +26,15 @@ class PlainSource:
     """Keys and values of one layer."""
 
     def __init__(self, attention: SourceAttention, memory: Memory) -> None:
-        self._attention = attention
+        self._query, self._output, self._num_heads = attention.query, attention.output, attention.num_heads
         self._keys, self._values = attention.project_source(memory.states)
         self._mask = memory.mask
 
     def attend(self, x: Tensor, weights: list[Tensor] | None) -> Tensor:
         """x: (B, K, D) -> (B, K, D). If `weights` is a list, attention summed over heads is appended: (B, K, S)."""
-        attended: Tensor = self._attention(x, self._keys, self._values, self._mask, weights)
+        queries = split_heads(self._query(x), self._num_heads)  # (B, H, K, d)
+        context = attend_to_source(queries, self._keys, self._values, self._mask, weights)
+        attended: Tensor = self._output(join_heads(context))
         return attended
 
     def keep(self, sentences: Tensor) -> None:

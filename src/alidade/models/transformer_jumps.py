@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from alidade.models.cache import FIRST_SLOTS, Ancestors, HypothesisCache
 from alidade.models.layers import Embedding, Encoder, Memory, Output, Shape, pick_states
+from alidade.models.step_layers import StepEmbedding, StepLayer, step_norm
 from alidade.models.transformer import real_tokens
 from alidade.text.batching import Batch
 
@@ -35,17 +36,8 @@ class JumpsLayer(nn.Module):
     def forward(self, x: Tensor, previous_states: Tensor) -> Tensor:
         """x: (B, T, D); previous_states: h_{b_{i-1}}, (B, T, D)."""
         x = self.self_residual.leave(x, self.self_attention(self.self_residual.enter(x), is_causal=True))
-        return self.look_back(x, previous_states)
-
-    def look_back(self, x: Tensor, previous_states: Tensor) -> Tensor:
         x = self.source_residual.leave(x, previous_states)
         return self.feed_forward_residual.leave(x, self.feed_forward(self.feed_forward_residual.enter(x)))
-
-    def step(self, x: Tensor, previous_states: Tensor, cache: HypothesisCache) -> Tensor:
-        """The same for one target position of a beam: x (B, K, D)."""
-        attended = cache.attend(self.self_attention.inputs(self.self_residual.enter(x)))
-        x = self.self_residual.leave(x, self.self_attention.output(attended))
-        return self.look_back(x, previous_states)
 
 
 class TransformerJumps(nn.Module):
@@ -100,23 +92,25 @@ class JumpsState:
     """The alignment model's memory of a beam: the alignment state of `search/roles.py`."""
 
     def __init__(self, model: TransformerJumps, memory: Memory, beam_size: int) -> None:
-        self._model = model
+        layers: list[JumpsLayer] = list(model.layers)  # type: ignore[arg-type]  # a ModuleList of them
+        self._embed = StepEmbedding(model.embedding)
+        self._layers = [StepLayer(layer) for layer in layers]
+        self._norm, self._output = step_norm(model.norm), model.output
         self._states = memory.states
         self._lengths = memory.lengths
-        self._layers: list[JumpsLayer] = list(model.layers)  # type: ignore[arg-type]  # a ModuleList of them
         num_sentences, _, width = memory.states.shape
         self._ancestors = Ancestors(num_sentences, beam_size)
-        num_heads = self._layers[0].self_attention.num_heads
+        num_heads = layers[0].self_attention.num_heads
         self._caches = [
             HypothesisCache(self._ancestors, num_sentences, num_heads, FIRST_SLOTS, width) for _ in self._layers
         ]
 
     def position_logp(self, words: Tensor, previous_positions: Tensor) -> Tensor:
-        x = self._model.embedding(words.view(-1, 1), self._ancestors.step).view(*words.shape, -1)  # (B, K, D)
+        x = self._embed(words, self._ancestors.step)  # (B, K, D)
         previous_states = pick_states(self._states, previous_positions)
         for layer, cache in zip(self._layers, self._caches, strict=True):
-            x = layer.step(x, previous_states, cache)
-        jump_logits = self._model.output(self._model.norm(x))  # (B, K, 2 * max_jump + 1)
+            x = layer.feed(layer.leave_source(layer.attend(x, cache.attend), previous_states))
+        jump_logits = self._output(self._norm(x))  # (B, K, 2 * max_jump + 1)
         return jumps_to_positions(jump_logits, previous_positions, self._lengths, self._states.shape[1])
 
     def commit(self, parents: Tensor) -> None:

@@ -151,8 +151,11 @@ class _BatchSearch:
         self._scores = torch.zeros(len(requests), 1)
         self._words = torch.full((len(requests), 1), BOS)
         self._positions = torch.zeros((len(requests), 1), dtype=torch.long)
-        self._num_evaluations = torch.zeros(len(requests), dtype=torch.long)
-        self._num_picked = torch.zeros(len(requests), dtype=torch.long)
+        self._grid_rows = (torch.zeros(0, dtype=torch.long),) * 2
+        """The baselines' rows: each hypothesis at position 0."""
+        self._num_evaluations: Tensor | int = 0
+        self._num_picked: Tensor | int = 0
+        """(B,), or one number for all sentences: the baselines'."""
         shape = (len(requests), self._beam_size)
         self._history = History(*shape, max(limits), has_positions=self._alignment is not None)
 
@@ -185,8 +188,9 @@ class _BatchSearch:
             if self._constraints is not None:
                 self._restrict_positions(self._constraints, self._position_logp)
             candidates = self._evaluate_pairs(self._position_logp)
-        self._num_evaluations += candidates.num_evaluations
-        self._num_picked += candidates.num_evaluations if self._alignment is None else self._pruning.num_picked
+        num_picked = candidates.num_evaluations if self._alignment is None else self._pruning.num_picked
+        self._num_evaluations = self._num_evaluations + candidates.num_evaluations
+        self._num_picked = self._num_picked + num_picked
         self._choose_beam(candidates)
 
     def _restrict_end(self, position_logp: Tensor) -> None:
@@ -207,8 +211,11 @@ class _BatchSearch:
     def _evaluate_hypotheses(self) -> Candidates:
         """The baselines: one row a hypothesis."""
         self._lexical.advance(self._words)
-        hypotheses = torch.arange(self._scores.numel())
-        rows = self._evaluate(hypotheses, hypotheses, torch.zeros_like(hypotheses), self._scores.view(-1))
+        hypotheses, positions = self._grid_rows
+        if len(hypotheses) != self._scores.numel():
+            hypotheses = torch.arange(self._scores.numel())
+            self._grid_rows = hypotheses, positions = hypotheses, torch.zeros_like(hypotheses)
+        rows = self._evaluate(hypotheses, hypotheses, positions, self._scores.view(-1))
         return GridCandidates(rows, *self._scores.shape)
 
     def _evaluate_pairs(self, position_logp: Tensor) -> Candidates:
@@ -245,13 +252,20 @@ class _BatchSearch:
         features = self._lexical.evaluate(hypotheses, positions)
         rows = None if self._constraints is None else self._rows_to_restrict(self._constraints, hypotheses, positions)
         sentences = self._sentences_of(hypotheses) if self._needs_sentences else None
-        lots = [
-            self._best_words(
-                features[lot], None if sentences is None else sentences[lot], positions[lot], rows and rows.part(lot)
-            )
-            for lot in self._scorer.lots(len(features))
-        ]
-        words, logp, end_logp = lots[0] if len(lots) == 1 else map(torch.cat, zip(*lots, strict=True))
+        lots = self._scorer.lots(len(features))
+        if len(lots) == 1:
+            words, logp, end_logp = self._best_words(features, sentences, positions, rows)
+        else:
+            parts = [
+                self._best_words(
+                    features[lot],
+                    None if sentences is None else sentences[lot],
+                    positions[lot],
+                    rows and rows.part(lot),
+                )
+                for lot in lots
+            ]
+            words, logp, end_logp = map(torch.cat, zip(*parts, strict=True))
         weight = self._settings.lexical_weight
         scores = torch.add(row_scores[:, None], logp, alpha=weight)
         end_scores = torch.add(row_scores, end_logp, alpha=weight)
@@ -350,8 +364,8 @@ class _BatchSearch:
             endings = self._endings.best(sentence)
             self._results[sentence] = SearchResult(
                 self._history.trace(row, endings) if endings else (self._cut_off(row),),
-                num_evaluations=int(self._num_evaluations[row]),
-                num_picked=int(self._num_picked[row]),
+                num_evaluations=_count_of(row, self._num_evaluations),
+                num_picked=_count_of(row, self._num_picked),
                 num_steps=self._step + 1,
             )
 
@@ -377,4 +391,9 @@ class _BatchSearch:
         self._given.keep(kept)
         self._scores, self._words, self._positions = self._scores[kept], self._words[kept], self._positions[kept]
         self._end_positions, self._min_lengths = self._end_positions[kept], self._min_lengths[kept]
-        self._num_evaluations, self._num_picked = self._num_evaluations[kept], self._num_picked[kept]
+        if isinstance(self._num_evaluations, Tensor) and isinstance(self._num_picked, Tensor):
+            self._num_evaluations, self._num_picked = self._num_evaluations[kept], self._num_picked[kept]
+
+
+def _count_of(row: int, counts: Tensor | int) -> int:
+    return counts if isinstance(counts, int) else int(counts[row])

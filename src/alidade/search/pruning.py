@@ -26,8 +26,8 @@ from alidade.config import SearchSettings
 LARGE_BATCH = 8
 MOST_FIRST = 2
 MOST_FIRST_SMALL = 3
-"""The first round has at least K pairs of a sentence and at most this many times K; the latter in small batches, where a
-call of the model costs more than its rows."""
+"""The first round has from K pairs of a sentence to this many times K, and to more in small batches, where a call of
+the model costs more than its rows."""
 
 Picker = Callable[[Tensor, Tensor], Tensor]
 """Whether pairs may be evaluated, from log p(position) and whether pairs are there at all; all three are (B, K, S)."""

@@ -10,7 +10,6 @@ Dimensions: R rows, D width, V vocabulary, k best words.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -49,10 +48,9 @@ class WordScorer:
         """One that knows these words only, the special ones first."""
         return WordScorer(self._weight[words], self._bias[words])
 
-    def lots(self, num_rows: int) -> Iterator[slice]:
+    def lots(self, num_rows: int) -> list[slice]:
         """The rows in lots whose logits fit into memory."""
-        for first in range(0, num_rows, self._max_rows):
-            yield slice(first, first + self._max_rows)
+        return [slice(first, first + self._max_rows) for first in range(0, num_rows, self._max_rows)]
 
     def word_logp(self, features: Tensor) -> Tensor:
         """(R, D) -> (R, V) log p_lex of all words; the columns past the vocabulary are -inf."""
@@ -64,12 +62,12 @@ class WordScorer:
 
         word_logp, (R, V), is overwritten: the columns of special words become -inf.
         """
-        word_logp[:, :NUM_SPECIAL] = -math.inf
+        word_logp.narrow(1, 0, NUM_SPECIAL).fill_(-math.inf)
         num_best = min(num_best, len(self._weight) - NUM_SPECIAL)
         blocks = word_logp.view(len(word_logp), -1, BLOCK)
         num_blocks = min(num_best, blocks.shape[1])
         best_blocks = blocks.amax(dim=2).topk(num_blocks, dim=1, sorted=False).indices  # (R, k)
-        words = (best_blocks[:, :, None] * BLOCK + _WITHIN_BLOCK).flatten(1)  # (R, k * BLOCK)
+        words = torch.add(_WITHIN_BLOCK, best_blocks[:, :, None], alpha=BLOCK).flatten(1)  # (R, k * BLOCK)
         logp, places = word_logp.gather(1, words).topk(num_best, dim=1)
         return words.gather(1, places), logp
 
