@@ -144,7 +144,7 @@ def test_threshold_zero_is_none(kind: str) -> None:
 def test_picked_pairs_that_cannot_matter_are_skipped(monkeypatch: pytest.MonkeyPatch, kind: str, pruning: str) -> None:
     """The reference evaluates every picked pair, as the paper's algorithm 1 does."""
     system = make_system(kind)
-    settings = {"pruning": pruning, "threshold": 0.02, "alignment_weight": 0.7}
+    settings = {"pruning": pruning, "threshold": 0.005, "histogram": 5, "alignment_weight": 1.5}
     skipping = search_with(system, **settings)
     monkeypatch.setattr("alidade.search.beam.pruning_of", lambda settings: AtOnce(picker_of(settings)))
     reference = search_with(system, **settings)

@@ -357,9 +357,10 @@ class _BatchSearch:
         if self._step < self._last_min_length:
             scores = scores.masked_fill(self._step < self._min_lengths, -math.inf)
         state_of = None if self._constraints is None else self._constraints.end
-        if self._endings.may_finish(self._step, beam.scores, scores):
+        beam_scores = beam.scores.tolist()
+        if self._endings.may_finish(self._step, beam_scores, scores.tolist()):
             self._endings.note(self._step, beam.ranked_with(self._ends(scores, logp)), state_of)
-        for row, sentence in self._endings.end_sentences(self._step, beam.scores[:, 0].tolist()):
+        for row, sentence in self._endings.end_sentences(self._step, beam_scores):
             beam.scores[row] = -math.inf
             endings = self._endings.best(sentence)
             self._results[sentence] = SearchResult(

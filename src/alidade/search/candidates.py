@@ -11,16 +11,14 @@ Dimensions: B sentences, K beam, R rows, k words of a row, N candidates of a sen
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 
-@dataclass(frozen=True, slots=True)
-class RowWords:
+class RowWords(NamedTuple):
     """Evaluated rows and their best words."""
 
     pairs: Tensor
@@ -90,8 +88,7 @@ class RowLayout:
         return rows.index_copy_(0, self._cells, torch.arange(len(self._cells)))[cells]
 
 
-@dataclass(frozen=True, slots=True)
-class Picked:
+class Picked(NamedTuple):
     """The candidates that make the next beam, (B, K) each."""
 
     rows: Tensor

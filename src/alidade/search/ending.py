@@ -22,11 +22,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from torch import Tensor
-
 from alidade.config import SearchSettings
 from alidade.search.hypotheses import Ending, Extension
 from alidade.text.vocabulary import EOS
+
+Scores = list[list[float]]
+"""Of B sentences × K hypotheses."""
 
 
 class SentenceEndings:
@@ -92,10 +93,12 @@ class Endings:
     def best(self, sentence: int) -> list[Ending]:
         return self._of_sentence[sentence].best()
 
-    def may_finish(self, step: int, beam_scores: Tensor, end_scores: Tensor) -> bool:
-        """Whether some hypothesis may finish in this step; scores of the next beam and of `</s>`, (B, K)."""
-        is_limit = any(step + 1 >= self._of_sentence[sentence].max_length for sentence in self.live.values())
-        return is_limit or bool((end_scores > beam_scores[:, -1:]).any())
+    def may_finish(self, step: int, beam_scores: Scores, end_scores: Scores) -> bool:
+        """Whether some hypothesis may finish in this step; scores of the next beam, the best first, and of `</s>`."""
+        return any(
+            step + 1 >= self._of_sentence[sentence].max_length or max(end_scores[row]) > beam_scores[row][-1]
+            for row, sentence in self.live.items()
+        )
 
     def note(
         self, step: int, ranked: list[list[Extension]], state_of: Callable[[int, int, int], object] | None
@@ -112,9 +115,9 @@ class Endings:
                     state = None if state_of is None else state_of(row * len(ranked[row]) + parent, position, word)
                     endings.add(step, extension, state)
 
-    def end_sentences(self, step: int, best_live_scores: list[float]) -> list[tuple[int, int]]:
+    def end_sentences(self, step: int, beam_scores: Scores) -> list[tuple[int, int]]:
         """The rows and the numbers of the sentences that end with this step; they are no longer live."""
-        over = [(row, s) for row, s in self.live.items() if self._of_sentence[s].is_over(step, best_live_scores[row])]
+        over = [(row, s) for row, s in self.live.items() if self._of_sentence[s].is_over(step, beam_scores[row][0])]
         for row, _ in over:
             del self.live[row]
         return over

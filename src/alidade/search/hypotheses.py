@@ -62,8 +62,7 @@ class SearchResult:
         return self.hypotheses[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
+class Cells(NamedTuple):
     """Extensions of hypotheses, (B, K) each: the next beam, or the ways to end."""
 
     scores: Tensor

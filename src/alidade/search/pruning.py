@@ -28,6 +28,8 @@ MOST_FIRST = 2
 MOST_FIRST_SMALL = 3
 """The first round has from K pairs of a sentence to this many times K, and to more in small batches, where a call of
 the model costs more than its rows."""
+WORTH_SKIPPING = 1.0
+"""So many pairs of a sentence must have been skippable in the step before, or all picked ones are evaluated at once."""
 
 Picker = Callable[[Tensor, Tensor], Tensor]
 """Whether pairs may be evaluated, from log p(position) and whether pairs are there at all; all three are (B, K, S)."""
@@ -112,7 +114,8 @@ class BestFirst:
 
     After the first round all pairs that can still matter are known, and evaluating them can only raise what is to be
     beaten: so the second round takes all of them, and there is no third. How many the first has is learned from step to
-    step: about as many as mattered in the step before. (More rounds save rows, but each costs a call of the model.)
+    step: as many as mattered in the step before, in the sentence with the most, since a second round costs a call of
+    the model; or all, if hardly any could have been skipped.
     """
 
     num_picked: Tensor
@@ -121,12 +124,13 @@ class BestFirst:
         self._picker = picker
         self._beam_size = beam_size
         self._num_first = beam_size
+        self._takes_all = False
 
     def first(self, position_logp: Tensor, bounds: Tensor) -> Tensor:
         is_picked = self._picker(position_logp, bounds > -math.inf).flatten(1)  # (B, K * S)
         self.num_picked = is_picked.sum(dim=1)
         self._bounds = bounds.flatten(1).masked_fill(~is_picked, -math.inf)
-        self._evaluated = self._best_pairs()
+        self._evaluated = _numbers(is_picked) if self._takes_all else self._best_pairs()
         return self._evaluated
 
     def _best_pairs(self) -> Tensor:
@@ -139,7 +143,9 @@ class BestFirst:
         # A bound that only equals what is to be beaten may win the tie, as it would without pruning.
         matters = (self._bounds >= to_beat()) & (self._bounds > -math.inf)
         most = self._beam_size * (MOST_FIRST if len(matters) >= LARGE_BATCH else MOST_FIRST_SMALL)
-        self._num_first = min(max(self._beam_size, int(matters.sum()) // len(matters)), most)
+        num_mattering = matters.sum(dim=1)
+        self._num_first = min(max(self._beam_size, int(num_mattering.max())), most)
+        self._takes_all = int((self.num_picked - num_mattering).sum()) < WORTH_SKIPPING * len(matters)
         matters.view(-1)[self._evaluated] = False
         return _numbers(matters)
 
