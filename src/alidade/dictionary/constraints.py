@@ -115,6 +115,7 @@ class Constraints:
         self._sequences = [
             tuple([pieces for form in match.forms for pieces in (form.after_space, form.glued)]) for match in matches
         ]
+        self._known_next_words: dict[tuple[int, Pieces, bool], Pieces] = {}
         self._match_at = {
             position: number for number, match in enumerate(matches) if match.forms for position in match.positions
         }
@@ -205,11 +206,15 @@ class Constraints:
 
     def _next_words(self, match: int, written: Pieces, *, is_glued: bool) -> Pieces:
         """The way on in the trie of the forms' pieces."""
-        forms = [form.after_space for form in self.matches[match].forms]
-        if is_glued:
-            forms += [form.glued for form in self.matches[match].forms]
-        done = len(written)
-        return tuple(dict.fromkeys([form[done] for form in forms if len(form) > done and _starts_with(form, written)]))
+        known, key = self._known_next_words, (match, written, is_glued)
+        if key not in known:
+            forms = [form.after_space for form in self.matches[match].forms]
+            if is_glued:
+                forms += [form.glued for form in self.matches[match].forms]
+            done = len(written)
+            words = [form[done] for form in forms if len(form) > done and _starts_with(form, written)]
+            known[key] = tuple(dict.fromkeys(words))
+        return known[key]
 
     def _ends_of_echo(self, match: int, echo: Pieces) -> Pieces:
         """The words that would write a match's form a second time."""

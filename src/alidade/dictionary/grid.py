@@ -69,6 +69,8 @@ class StateGrid:
         first = [[self._add_state(number, INITIAL)] * beam_size for number in self._rows]
         self._cells: IntArray = np.array(first, dtype=np.int64).reshape(-1, beam_size)
         """(m, K) numbers of states."""
+        self._cell_views: IntArray = np.array(self._view_of_state, dtype=np.int64)[self._cells]
+        """(m, K) the numbers of their views."""
         self._lay_out_views()
 
     def _lay_out_sentences(self) -> None:
@@ -79,7 +81,7 @@ class StateGrid:
         self._num_given = np.array([sentence.num_given for _, sentence in self.owners]).repeat(self.beam_size)
 
     def _lay_out_views(self) -> None:
-        self._views: IntArray = np.array(self._view_of_state, dtype=np.int64)[self._cells.ravel()]
+        self._views: IntArray = self._cell_views.ravel()
         self.rule_table: IntArray = self._table.rules[self._views]
         """(n, S) the number of the rule at each position."""
 
@@ -125,25 +127,40 @@ class StateGrid:
     def advance(self, parents: IntArray, positions: IntArray, words: IntArray, begun: Begun) -> None:
         """The next beam, (B, K) each: a hypothesis extends its parent in the same sentence by a word."""
         if len(self):
-            parents, words = parents[self._rows], words[self._rows]
-            cells = np.take_along_axis(self._cells, parents, axis=1)
+            parents, positions, words = parents[self._rows], positions[self._rows], words[self._rows]
+            self._cells = np.take_along_axis(self._cells, parents, axis=1)
+            self._cell_views = np.take_along_axis(self._cell_views, parents, axis=1)
             has_begun = np.zeros((len(self.sentences), self.beam_size), dtype=np.bool_)
             has_begun.flat[[hypothesis for hypothesis, _ in begun]] = True
-            is_still = self._are_left_alone(cells, words) & ~np.take_along_axis(has_begun[self._rows], parents, axis=1)
-            for place, beam in np.argwhere(~is_still).tolist():
-                number = self._rows[place]
-                pair = int(number * self.beam_size + parents[place, beam]), int(positions[number, beam])
-                cells[place, beam] = self._next_state(
-                    int(number), int(cells[place, beam]), int(words[place, beam]), begun.get(pair, ())
-                )
-            self._cells = cells
+            is_still = self._are_left_alone(self._cell_views, words)
+            is_still &= ~np.take_along_axis(has_begun[self._rows], parents, axis=1)
+            if not is_still.all():
+                self._advance_some(~is_still, parents, positions, words, begun)
             self._lay_out_views()
         self.step += 1
 
-    def _are_left_alone(self, cells: IntArray, words: IntArray) -> BoolArray:
+    def _advance_some(
+        self, is_moving: BoolArray, parents: IntArray, positions: IntArray, words: IntArray, begun: Begun
+    ) -> None:
+        """Look one by one at the cells whose states words may change; all are (m, K)."""
+        numbers = np.broadcast_to(self._rows[:, None], is_moving.shape)[is_moving]
+        pairs = zip(
+            (numbers * self.beam_size + parents[is_moving]).tolist(), positions[is_moving].tolist(), strict=True
+        )
+        moves = zip(numbers.tolist(), self._cells[is_moving].tolist(), words[is_moving].tolist(), pairs, strict=True)
+        known: dict[tuple[int, int, int, tuple[int, ...]], int] = {}
+        states = []
+        for number, cell, word, pair in moves:
+            move = number, cell, word, begun.get(pair, ())
+            if move not in known:
+                known[move] = self._next_state(*move)
+            states.append(known[move])
+        self._cells[is_moving] = states
+        self._cell_views[is_moving] = [self._view_of_state[state] for state in states]
+
+    def _are_left_alone(self, views: IntArray, words: IntArray) -> BoolArray:
         """(m, K) whether words cannot change states, as long as they begin no match."""
-        views = np.array(self._view_of_state, dtype=np.int64)[cells]
-        is_plain = self._table.is_quiet[views] & ~self._starts_form[words]
+        is_plain = self._table.is_quiet[views] & ~(self._table.has_used[views] & self._starts_form[words])
         is_plain &= self._is_glueing[words] == self._table.is_glued[views]
         is_dead: BoolArray = words == PAD
         left_alone: BoolArray = is_plain | is_dead
@@ -164,7 +181,8 @@ class StateGrid:
     def keep(self, sentences: list[int]) -> None:
         """Go on with these sentences of the batch only."""
         kept = set(sentences)
-        self._cells = self._cells[[number in kept for number in self._rows.tolist()]]
+        is_kept = [number in kept for number in self._rows.tolist()]
+        self._cells, self._cell_views = self._cells[is_kept], self._cell_views[is_kept]
         self.sentences = [self.sentences[number] for number in sentences]
         self._known_views = [self._known_views[number] for number in sentences]
         self._lay_out_sentences()

@@ -33,7 +33,8 @@ class View:
     num_needed: int
     """Pieces that the matches may still need."""
     is_quiet: bool
-    """Only a word that begins a form, or one that lets a word follow differently, changes the state."""
+    """Only a word that lets a word follow differently changes the state, or one that begins a form, if that form is
+    begun or has been used already."""
     is_glued: bool
     """The next word may follow without a space."""
 
@@ -51,6 +52,7 @@ class ViewTable:
         self.has_form = np.zeros(by_view, dtype=np.bool_)
         self.may_end = np.zeros(by_view, dtype=np.bool_)
         self.num_needed = np.zeros(by_view, dtype=np.int64)
+        self.has_used = np.zeros(by_view, dtype=np.bool_)
         self.is_quiet = np.zeros(by_view, dtype=np.bool_)
         self.is_glued = np.zeros(by_view, dtype=np.bool_)
 
@@ -68,6 +70,7 @@ class ViewTable:
         self.has_form[number] = view.form is not None
         self.may_end[number] = view.may_end
         self.num_needed[number] = view.num_needed
+        self.has_used[number] = bool(view.used)
         self.is_quiet[number] = view.is_quiet
         self.is_glued[number] = view.is_glued
         self._size += 1

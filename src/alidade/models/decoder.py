@@ -151,7 +151,8 @@ class DecoderState:
         return layer.feed(layer.leave_source(x, heads))
 
     def _attention_of_hypotheses(self, hypotheses: Tensor) -> Tensor:
-        return torch.stack(self._hypothesis_attention).sum(0).flatten(0, 1)[hypotheses]
+        attention = torch.stack(self._hypothesis_attention).sum(0).flatten(0, 1)
+        return attention if len(attention) == len(hypotheses) else attention[hypotheses]
 
     def attention(self) -> Tensor:
         assert self._row_attention is not None, "the state was started without records_attention"

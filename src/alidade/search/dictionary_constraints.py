@@ -28,6 +28,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from alidade.dictionary.constraints import Use, WordBorders
@@ -68,7 +69,6 @@ class DictionaryConstraints:
         """For each rule whether it lets a word go on instead."""
         self._is_continuing = torch.zeros(vocabulary_size, dtype=torch.bool)
         self._is_continuing[list(borders.continuing)] = True
-        self._continuing = self._is_continuing.float()
         self._lay_out_cells()
         self._lay_out_rules()
 
@@ -135,7 +135,7 @@ class DictionaryConstraints:
         """(r,) the source positions that rows translate: j(i) by attention, or b_i."""
         if rows.attention is None or not self.needs_attention:
             return rows.positions[index]
-        return rows.attention[index, 1 : self._grid.num_positions].argmax(dim=1) + 1
+        return rows.attention.narrow(1, 1, self._grid.num_positions - 1).index_select(0, index).argmax(dim=1) + 1
 
     def _keep_from_ending(self, numbers: Tensor, slots: Tensor, index: Tensor, word_logp: Tensor) -> Tensor:
         """Baselines in `require`: a row that would end must begin something unused instead."""
@@ -157,8 +157,15 @@ class DictionaryConstraints:
         rows = (torch.tensor(self._can_spare)[numbers] & ~self._must_hurry[slots]).nonzero().view(-1)
         if not len(rows):
             return numbers
-        probability = word_logp[index[rows], : len(self._is_continuing)].exp() @ self._continuing
+        probability = word_logp.index_select(0, index[rows]).exp_() @ self._padded(word_logp).float()
         return numbers.index_fill(0, rows[probability > LIKELY], 0)
+
+    def _padded(self, word_logp: Tensor) -> Tensor:
+        """Whether words go on with the word before, False for the columns past the vocabulary: (V,)."""
+        missing = word_logp.shape[1] - len(self._is_continuing)
+        if missing > 0:
+            self._is_continuing = F.pad(self._is_continuing, (0, missing))
+        return self._is_continuing
 
     def _note_begun(self, rows: EvaluatedRows, ruled_rows: Tensor, numbers: Tensor) -> None:
         hypotheses, positions = rows.hypotheses[ruled_rows].tolist(), rows.positions[ruled_rows].tolist()
@@ -168,18 +175,22 @@ class DictionaryConstraints:
 
     def _apply(self, numbers: list[int], rows: list[int], word_logp: Tensor) -> None:
         rules = [self._grid.rules[number] for number in numbers]
+        if not rules:
+            return
         forced = torch.tensor([row for row, rule in zip(rows, rules, strict=True) if not rule.is_free]).long()
-        fresh = [row for row, rule in zip(rows, rules, strict=True) if rule.is_free and rule.starts_word]
+        fresh = torch.tensor(
+            [row for row, rule in zip(rows, rules, strict=True) if rule.is_free and rule.starts_word]
+        ).long()
         allowed = _pairs(rows, [rule.words for rule in rules])
         kept = word_logp[*allowed]
         kept = kept - _log_sums(kept, allowed[0], forced, len(word_logp))
         if len(forced):
-            own_logp = word_logp[forced].amax(dim=1)
+            own_logp = word_logp.index_select(0, forced).amax(dim=1)
             kept = kept + GIVEN_COST * torch.zeros(len(word_logp)).index_copy_(0, forced, own_logp)[allowed[0]]
-        word_logp[forced] = -math.inf
-        if fresh:
-            words = word_logp[fresh, : len(self._is_continuing)]
-            word_logp[fresh, : len(self._is_continuing)] = words.masked_fill(self._is_continuing, -math.inf)
+        word_logp.index_fill_(0, forced, -math.inf)
+        if len(fresh):
+            words = word_logp.index_select(0, fresh).masked_fill_(self._padded(word_logp), -math.inf)
+            word_logp.index_copy_(0, fresh, words)
         word_logp[*_pairs(rows, [rule.banned for rule in rules])] = -math.inf
         word_logp[*allowed] = kept
 
