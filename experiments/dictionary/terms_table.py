@@ -76,8 +76,7 @@ def main() -> None:
     arguments = parse_arguments()
     torch.set_num_threads(1)
     systems = dict(map(load_system, arguments.systems))
-    first = next(iter(systems.values()))
-    task = read_task(arguments, first)
+    task = read_task(arguments, list(systems.values()))
     print_heading(task)
     for name, translator in systems.items():
         runs = evaluate_terms(translator, task.sources, task.references, task.dictionary, MODES)
@@ -99,6 +98,9 @@ def parse_arguments() -> argparse.Namespace:
     wanted.add_argument("--corpus", type=Path, help="simulate a dictionary, aligning with what was learned here")
     wanted.add_argument("--dictionary", type=Path, help="a TSV, CSV or TBX file")
     wanted.add_argument("--sentence-terms", type=Path, help="a term list of single sentences (Dinu et al. 2019)")
+    parser.add_argument(
+        "--lacked-by-all", action="store_true", help="simulate it from what no system's translation has, not the first's"
+    )
     parser.add_argument("--sentences", type=int, help="only the first so many")
     parser.add_argument("--repeats", type=int, default=0, help="how often each way is timed")
     parser.add_argument("--output", type=Path, help="a folder for the dictionary and the translations")
@@ -112,7 +114,7 @@ def load_system(text: str) -> tuple[str, Translator]:
     return name, Translator(Path(folder))
 
 
-def read_task(arguments: argparse.Namespace, baseline: Translator) -> Task:
+def read_task(arguments: argparse.Namespace, systems: list[Translator]) -> Task:
     sources, references = (
         [normalise_text(line) for line in read_lines(path)][: arguments.sentences]
         for path in (arguments.source, arguments.reference)
@@ -120,19 +122,22 @@ def read_task(arguments: argparse.Namespace, baseline: Translator) -> Task:
     if len(sources) != len(references):
         raise AlidadeError(f"{arguments.source} and {arguments.reference} have different numbers of lines")
     if arguments.corpus is not None:
-        return Task(sources, references, simulate(sources, references, arguments.corpus, baseline))
+        lacking = systems if arguments.lacked_by_all else systems[:1]
+        return Task(sources, references, simulate(sources, references, arguments.corpus, lacking))
     if arguments.dictionary is not None:
         return Task(sources, references, load_dictionary([arguments.dictionary]))
     terms = [entry for entry in read_sentence_terms(arguments.sentence_terms) if (entry.sentence or 0) <= len(sources)]
-    return Task(sources, references, Dictionary(terms)).where_entries_are(language_of(baseline))
+    return Task(sources, references, Dictionary(terms)).where_entries_are(language_of(systems[0]))
 
 
-def simulate(sources: list[str], references: list[str], corpus: Path, baseline: Translator) -> Dictionary:
+def simulate(sources: list[str], references: list[str], corpus: Path, systems: list[Translator]) -> Dictionary:
+    """A dictionary of reference words that these systems' translations lack."""
     opened = PreparedCorpus.open(corpus)
     alignments = align_like_corpus(opened, list(zip(sources, references, strict=True)))
-    translations = [translation.text for translation in baseline.translate_all(sources, with_links=False)]
-    pairs = map(ReferencePair, sources, references, alignments, translations)
-    simulated = simulate_dictionary(pairs, language_of(baseline), baseline.model.target_subwords.language)
+    translated = [system.translate_all(sources, with_links=False) for system in systems]
+    texts = [" ".join([translation.text for translation in by_all]) for by_all in zip(*translated, strict=True)]
+    pairs = map(ReferencePair, sources, references, alignments, texts)
+    simulated = simulate_dictionary(pairs, language_of(systems[0]), systems[0].model.target_subwords.language)
     print(f"{simulated}\n")
     return Dictionary(simulated.entries)
 
