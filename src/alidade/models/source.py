@@ -27,7 +27,8 @@ class PlainSource:
 
     def __init__(self, attention: SourceAttention, memory: Memory) -> None:
         self._query, self._output, self._num_heads = attention.query, attention.output, attention.num_heads
-        self._keys, self._values = attention.project_source(memory.states)
+        keys, values = attention.project_source(memory.states)  # (B, H, S, d), views of one product
+        self._keys, self._values = keys.contiguous(), values.contiguous()  # or each step would copy them
         self._mask = memory.mask
 
     def attend(self, x: Tensor, weights: list[Tensor] | None) -> Tensor:
