@@ -98,9 +98,7 @@ def parse_arguments() -> argparse.Namespace:
     wanted.add_argument("--corpus", type=Path, help="simulate a dictionary, aligning with what was learned here")
     wanted.add_argument("--dictionary", type=Path, help="a TSV, CSV or TBX file")
     wanted.add_argument("--sentence-terms", type=Path, help="a term list of single sentences (Dinu et al. 2019)")
-    parser.add_argument(
-        "--lacked-by-all", action="store_true", help="simulate it from what no system has translated, not only the first"
-    )
+    parser.add_argument("--lacked-by-all", action="store_true", help="simulate it from what no system has translated")
     parser.add_argument("--sentences", type=int, help="only the first so many")
     parser.add_argument("--repeats", type=int, default=0, help="how often each way is timed")
     parser.add_argument("--output", type=Path, help="a folder for the dictionary and the translations")
