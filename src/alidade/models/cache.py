@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from alidade.models.layers import join_heads, split_heads
+from alidade.models.layers import join_heads, multiply_heads, split_heads
 
 FIRST_SLOTS = 64
 """Room for so many slots is made at first; it doubles when it is used up."""
@@ -29,6 +29,8 @@ DROP_EVERY = 6
 """Steps between two looks for slots to drop; a look and a drop cost about as much as a step's attention."""
 DROP_SHARE = 0.25
 """Slots are dropped if at least this share can be."""
+MANY_SENTENCES = 9
+"""For so many sentences batched products of queries and keys are quicker than torch's fused attention."""
 
 
 class Ancestors:
@@ -138,6 +140,15 @@ def _by_heads(x: Tensor, num_parts: int, num_heads: int) -> Tensor:
     return x.view(*x.shape[:2], num_parts, num_heads, -1).permute(2, 0, 3, 1, 4)
 
 
+def _attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    """Attention of few queries: (B, H, K, d), twice (B, H, n, d), (B, 1, K, n) -> (B, H, K, d)."""
+    if len(queries) < MANY_SENTENCES:
+        return F.scaled_dot_product_attention(queries, keys, values, mask)
+    energies = multiply_heads(queries, keys.transpose(2, 3))
+    attention = torch.softmax(torch.add(mask, energies, alpha=queries.shape[-1] ** -0.5), dim=-1)
+    return multiply_heads(attention, values)
+
+
 class HypothesisCache:
     """Self-attention of a layer that works once a hypothesis."""
 
@@ -156,8 +167,7 @@ class HypothesisCache:
         by_heads = _by_heads(inputs, 3, self._num_heads)
         self._slots.write(ancestors.first_slot, by_heads.narrow(0, 1, 2))
         keys, values = self._slots.read(0, ancestors.num_slots)
-        context = F.scaled_dot_product_attention(by_heads[0], keys, values, ancestors.mask_of_heads)  # (B, H, K, d)
-        return join_heads(context)
+        return join_heads(_attend(by_heads[0], keys, values, ancestors.mask_of_heads))
 
     def keep_slots(self, slots: Tensor) -> None:
         self._slots.keep_slots(slots)

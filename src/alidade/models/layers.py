@@ -145,6 +145,11 @@ def join_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).flatten(2)
 
 
+def multiply_heads(x: Tensor, y: Tensor) -> Tensor:
+    """The matrix products of all heads: (B, H, m, n), (B, H, n, p) -> (B, H, m, p)."""
+    return torch.bmm(x.flatten(0, 1), y.flatten(0, 1)).view(*y.shape[:2], x.shape[2], y.shape[3])
+
+
 class SelfAttention(nn.Module):
     """Multi-head self-attention; queries, keys and values come from one matrix product."""
 
@@ -201,26 +206,16 @@ class SourceAttention(nn.Module):
     ) -> Tensor:
         """x: (B, T, D). If `weights` is a list, attention summed over heads, (B, T, S), is appended to it."""
         queries = split_heads(self.query(x), self.num_heads)  # (B, H, T, d)
-        dropout = self.dropout if self.training else 0.0
-        joined: Tensor = self.output(join_heads(attend_to_source(queries, keys, values, mask, weights, dropout)))
+        if weights is None:
+            dropout = self.dropout if self.training else 0.0
+            context = F.scaled_dot_product_attention(queries, keys, values, mask, dropout)
+        else:
+            energies = queries @ keys.transpose(-1, -2) * queries.shape[-1] ** -0.5  # (B, H, T, S)
+            attention = torch.softmax(energies if mask is None else energies + mask, dim=-1)
+            weights.append(attention.sum(dim=1))
+            context = attention @ values
+        joined: Tensor = self.output(join_heads(context))
         return joined
-
-
-def attend_to_source(
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    mask: Tensor | None,
-    weights: list[Tensor] | None,
-    dropout: float = 0.0,
-) -> Tensor:
-    """queries: (B, H, T, d), keys and values: (B, H, S, d) -> (B, H, T, d). `weights`: see `SourceAttention`."""
-    if weights is None:
-        return F.scaled_dot_product_attention(queries, keys, values, mask, dropout)
-    energies = queries @ keys.transpose(-1, -2) * queries.shape[-1] ** -0.5  # (B, H, T, S)
-    attention = torch.softmax(energies if mask is None else energies + mask, dim=-1)
-    weights.append(attention.sum(dim=1))
-    return attention @ values
 
 
 class FeedForward(nn.Module):

@@ -16,26 +16,34 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from alidade.models.layers import Memory, SourceAttention, attend_to_source, join_heads, split_heads
+from alidade.models.layers import Memory, SourceAttention, join_heads, multiply_heads, split_heads
 
 FEW_SENTENCES = 4
 """More sentences' tables do not fit into a cache."""
 
 
 class PlainSource:
-    """Keys and values of one layer."""
+    """Keys and values of one layer.
+
+    Energies and contexts are batched products: for few queries they are quicker than torch's fused attention, and the
+    attention itself is at hand.
+    """
 
     def __init__(self, attention: SourceAttention, memory: Memory) -> None:
         self._query, self._output, self._num_heads = attention.query, attention.output, attention.num_heads
         keys, values = attention.project_source(memory.states)  # (B, H, S, d), views of one product
-        self._keys, self._values = keys.contiguous(), values.contiguous()  # or each step would copy them
+        self._keys = (keys * keys.shape[-1] ** -0.5).transpose(2, 3).contiguous()  # (B, H, d, S)
+        self._values = values.contiguous()
         self._mask = memory.mask
 
     def attend(self, x: Tensor, weights: list[Tensor] | None) -> Tensor:
         """x: (B, K, D) -> (B, K, D). If `weights` is a list, attention summed over heads is appended: (B, K, S)."""
         queries = split_heads(self._query(x), self._num_heads)  # (B, H, K, d)
-        context = attend_to_source(queries, self._keys, self._values, self._mask, weights)
-        attended: Tensor = self._output(join_heads(context))
+        energies = multiply_heads(queries, self._keys)  # (B, H, K, S)
+        attention = torch.softmax(energies if self._mask is None else energies.add_(self._mask), dim=-1)
+        if weights is not None:
+            weights.append(attention.sum(dim=1))
+        attended: Tensor = self._output(join_heads(multiply_heads(attention, self._values)))
         return attended
 
     def keep(self, sentences: Tensor) -> None:
