@@ -73,7 +73,7 @@ class State:
     """The last pieces, as far as they begin a form that has been used already."""
 
     def has_used(self, match: int) -> bool:
-        return any(use.match == match for use in self.uses)
+        return match in [use.match for use in self.uses]
 
     @property
     def rule_key(self) -> tuple[object, ...]:
@@ -115,6 +115,8 @@ class Constraints:
         self._sequences = [
             tuple([pieces for form in match.forms for pieces in (form.after_space, form.glued)]) for match in matches
         ]
+        self._writable = [number for number, match in enumerate(matches) if match.forms]
+        self._longest = [max(map(len, sequences), default=0) for sequences in self._sequences]
         self._known_next_words: dict[tuple[int, Pieces, bool], Pieces] = {}
         self._match_at = {
             position: number for number, match in enumerate(matches) if match.forms for position in match.positions
@@ -127,13 +129,8 @@ class Constraints:
 
     def unused(self, state: State) -> tuple[int, ...]:
         """The matches that are not even under way (and that the vocabulary can write)."""
-        return tuple(
-            [
-                number
-                for number, match in enumerate(self.matches)
-                if match.forms and number != state.under_way and not state.has_used(number)
-            ]
-        )
+        begun = [*[use.match for use in state.uses], state.under_way]
+        return tuple([number for number in self._writable if number not in begun])
 
     def may_end(self, state: State) -> bool:
         """Whether the sentence may end now."""
@@ -143,7 +140,7 @@ class Constraints:
 
     def pieces_needed(self, state: State) -> int:
         """How many pieces a hypothesis may still have to write for its matches, whichever forms it takes."""
-        needed = [max(map(len, self._sequences[match])) for match in self.unused(state)]
+        needed = [self._longest[match] for match in self.unused(state)]
         if state.under_way is not None:
             forms = [form for form in self._sequences[state.under_way] if _starts_with(form, state.written)]
             needed.append(max(map(len, forms)) - len(state.written))

@@ -223,6 +223,8 @@ class StateGrid:
         )
 
     def _number(self, rule: Rule) -> int:
+        if rule is FREE:
+            return 0
         number = self._number_of_rule.setdefault(rule, len(self.rules))
         if number == len(self.rules):
             self.rules.append(rule)
