@@ -28,7 +28,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ctranslate2
 import torch
@@ -67,13 +67,23 @@ PAUSE = 0.3
 """Seconds between two measurements: threads of the one before may spin for a while before they sleep."""
 
 
+class Counts(NamedTuple):
+    """What a contender did for all sources."""
+
+    rows: int
+    """Evaluated."""
+    picked: int
+    """Pairs that pruning let pass: what the paper's algorithm would have evaluated."""
+    tokens: int
+    """Of the targets."""
+
+
 @dataclass(frozen=True)
 class Contender:
     """Something that translates all sources."""
 
     name: str
-    translate: Callable[[], tuple[int, int]]
-    """Says how many rows it evaluated and how many target tokens it wrote."""
+    translate: Callable[[], Counts]
     flops_per_row: float
     cores: int = 1
 
@@ -226,7 +236,7 @@ def ours(name: str, system: System, task: Task, *, threads: int = 1, workers: in
     def run(requests: list[Request]) -> list[SearchResult]:
         return map_batches(search.search, requests, lambda request: len(request.source), task.batch_size)
 
-    def translate() -> tuple[int, int]:
+    def translate() -> Counts:
         torch.set_num_threads(threads)
         if workers == 1:
             results = run(task.requests)
@@ -235,7 +245,11 @@ def ours(name: str, system: System, task: Task, *, threads: int = 1, workers: in
             lots = [[task.requests[number] for number in batch] for batch in batches]
             results = [result for lot in map_in_forks(run, lots, workers) for result in lot]
         torch.set_num_threads(1)
-        return sum(result.num_evaluations for result in results), sum(len(r.best.words) + 1 for r in results)
+        return Counts(
+            sum(result.num_evaluations for result in results),
+            sum(result.num_picked for result in results),
+            sum(len(result.best.words) + 1 for result in results),
+        )
 
     return Contender(name, translate, flops(system), max(threads, workers))
 
@@ -252,12 +266,13 @@ def peer_of(system: System, task: Task, threads: int) -> Contender:
     if task.requests[0].min_length:
         limits = {"min_decoding_length": LENGTH, "max_decoding_length": LENGTH}
 
-    def translate() -> tuple[int, int]:
+    def translate() -> Counts:
         results = translator.translate_batch(
             texts, beam_size=BEAM, max_batch_size=task.batch_size, length_penalty=1.0, disable_unk=True, **limits
         )
         tokens = sum(len(result.hypotheses[0]) + 1 for result in results)
-        return (tokens - len(texts)) * BEAM, tokens
+        rows = (tokens - len(texts)) * BEAM
+        return Counts(rows, rows, tokens)
 
     return Contender(f"CTranslate2 float32, {threads} thread{'s' * (threads > 1)}", translate, flops(system), threads)
 
@@ -280,8 +295,7 @@ class Measured:
 
     seconds: float
     """The median."""
-    rows: int
-    tokens: int
+    counts: Counts
 
 
 def measure(contenders: list[Contender], repeats: int, clock: Callable[[], float]) -> dict[str, Measured]:
@@ -294,20 +308,22 @@ def measure(contenders: list[Contender], repeats: int, clock: Callable[[], float
             start = clock()
             contender.translate()
             times[contender.name].append(clock() - start)
-    return {name: Measured(statistics.median(values), *counts[name]) for name, values in times.items()}
+    return {name: Measured(statistics.median(values), counts[name]) for name, values in times.items()}
 
 
 def report(contenders: list[Contender], measured: dict[str, Measured], rate: float) -> None:
-    speeds = {name: found.tokens / found.seconds for name, found in measured.items()}
+    speeds = {name: found.counts.tokens / found.seconds for name, found in measured.items()}
     peer = next((speed for name, speed in speeds.items() if name.startswith("CTranslate2")), 0.0)
     plain = speeds.get(PLAIN, 0.0)
-    print(f"{'':32} tokens/s  × CTranslate2  × plain  rows/token  ms/token  of limit")
+    print(f"{'':32} tokens/s  × CTranslate2  × plain  rows/token  picked/token  ms/token  of limit")
     for contender in contenders:
-        found, speed = measured[contender.name], speeds[contender.name]
-        share = contender.flops_per_row * found.rows / (rate * contender.cores) / found.seconds
+        counts, speed = measured[contender.name].counts, speeds[contender.name]
+        seconds = measured[contender.name].seconds
+        share = contender.flops_per_row * counts.rows / (rate * contender.cores) / seconds
         print(
             f"{contender.name:32} {speed:8.0f} {_ratio(speed, peer):>14} {_ratio(speed, plain):>8} "
-            f"{found.rows / found.tokens:11.1f} {1000 / speed:9.2f} {100 * share:7.0f} %"
+            f"{counts.rows / counts.tokens:11.1f} {counts.picked / counts.tokens:13.1f} {1000 / speed:9.2f} "
+            f"{100 * share:7.0f} %"
         )
 
 
