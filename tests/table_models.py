@@ -95,13 +95,18 @@ class Identity:
 class TableLexical:
     """p(e_i | b_i, b_<i, e_<i, f), or without the positions if it is not assisted."""
 
-    def __init__(self, vocabulary: int, *, is_assisted: bool, sharpness: float = 2.0, seed: int = 0) -> None:
+    def __init__(
+        self, vocabulary: int, *, is_assisted: bool, sharpness: float = 2.0, is_first_order: bool = False, seed: int = 0
+    ) -> None:
         self.is_assisted = is_assisted
+        self._is_first_order = is_first_order
         self.output = Identity(torch.eye(vocabulary), torch.zeros(vocabulary))
         self._vocabulary, self._sharpness, self._seed = vocabulary, sharpness, seed
 
     def logits(self, source: Source, past: Past, position: int) -> Tensor:
         words, positions = past
+        if self._is_first_order:
+            positions = ()
         key = (words, positions, position) if self.is_assisted else (words,)
         return draw(self._vocabulary, self._sharpness, self._seed, source, *key)
 
@@ -137,12 +142,17 @@ class TableAlignment:
 
     encoder = None
 
-    def __init__(self, *, max_jump: int = 100, sharpness: float = 2.0, seed: int = 1) -> None:
+    def __init__(
+        self, *, max_jump: int = 100, sharpness: float = 2.0, is_first_order: bool = False, seed: int = 1
+    ) -> None:
         self.max_jump = max_jump
+        self._is_first_order = is_first_order
         self._sharpness, self._seed = sharpness, seed
 
     def position_logp(self, source: Source, past: Past) -> Tensor:
-        logits = draw(len(source), self._sharpness, self._seed, source, past)
+        words, positions = past
+        seen = positions[-1:] if self._is_first_order else positions
+        logits = draw(len(source), self._sharpness, self._seed, source, (words, seen))
         logits[0] = -math.inf
         jumps = torch.arange(len(source)) - past[1][-1]
         return torch.log_softmax(logits.masked_fill(jumps.abs() > self.max_jump, -math.inf), dim=0)
@@ -161,10 +171,13 @@ class TableSystem:
     shares_encoder: bool = False
 
 
-def table_system(vocabulary: int, *, is_assisted: bool, sharpness: float = 2.0, max_jump: int = 100) -> TableSystem:
+def table_system(
+    vocabulary: int, *, is_assisted: bool, sharpness: float = 2.0, max_jump: int = 100, is_first_order: bool = False
+) -> TableSystem:
+    """is_first_order: of the positions, only the last one matters to what comes next."""
     return TableSystem(
-        TableLexical(vocabulary, is_assisted=is_assisted, sharpness=sharpness),
-        TableAlignment(max_jump=max_jump, sharpness=sharpness) if is_assisted else None,
+        TableLexical(vocabulary, is_assisted=is_assisted, sharpness=sharpness, is_first_order=is_first_order),
+        TableAlignment(max_jump=max_jump, sharpness=sharpness, is_first_order=is_first_order) if is_assisted else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -10,7 +11,8 @@ from alidade.config import SearchSettings
 from alidade.search.beam import BeamSearch, Request
 from alidade.search.hypotheses import SearchResult
 from alidade.search.pruning import AtOnce, picker_of
-from table_models import brute_force, table_system
+from alidade.text.vocabulary import BOS, EOS
+from table_models import brute_force, score_path, table_system
 
 SOURCES = [[4, 5, 6], [7], [6, 6, 5, 4, 7, 5], [5, 4], [4, 4, 4, 4], [7, 6, 5]]
 PRUNINGS = ["none", "threshold", "pairs", "histogram", "exact"]
@@ -125,17 +127,35 @@ def test_a_prefix_is_obeyed(is_assisted: bool, pruning: str) -> None:
     same_results(results, [search.search([request], num_best=4)[0] for request in requests])
 
 
-def test_the_best_translation_forced_gets_its_own_score() -> None:
-    """With a beam that holds all alignments, forcing finds the best one, never worse than the search's."""
+def test_forced_alignment_is_the_best_of_all() -> None:
+    """As Viterbi's algorithm, with no more paths than positions, for models that see the last position alone."""
+    system = table_system(12, is_assisted=True, is_first_order=True)
+    target = (9, 5, 10, 11)
+    for source in ([4, 5, 6], [7], [6, 5]):
+        settings = settings_of(beam_size=len(source), alignment_weight=0.7)
+        (forced,) = BeamSearch(system, settings).search([Request(source, prefix=target, is_whole_target=True)])
+        end = (EOS, len(source) + 1)
+        scores = {
+            path: score_path(system, (BOS, *source, EOS), [*zip(target, path, strict=True), end], settings)
+            for path in itertools.product(range(1, len(source) + 1), repeat=len(target))
+        }
+        assert forced.best.positions == max(scores, key=lambda path: scores[path])
+        assert forced.best.score == pytest.approx(max(scores.values()), abs=1e-5)
+
+
+def test_forced_alignment_keeps_one_past_of_each_position() -> None:
+    search = BeamSearch(table_system(12, is_assisted=True), settings_of())
+    results = search.search([Request(source, (9, 5, 10), is_whole_target=True) for source in SOURCES], num_best=4)
+    for source, result in zip(SOURCES, results, strict=True):
+        last = [hypothesis.positions[-1] for hypothesis in result.hypotheses]
+        assert len(set(last)) == len(last) == min(4, len(source))
+
+
+def test_forced_alignment_is_pruned_without_loss() -> None:
     system = table_system(12, is_assisted=True)
-    search = BeamSearch(system, settings_of(beam_size=60, max_length_factor=0.1))
-    for source in SOURCES[:3]:
-        (free,) = search.search([Request(source)], num_best=60)
-        best = next(h for h in free.hypotheses if h.is_complete)
-        (forced,) = search.search([Request(source, prefix=best.words, is_whole_target=True)])
-        assert forced.best.words == best.words
-        assert forced.best.is_complete
-        assert forced.best.score >= best.score - 1e-5
+    requests = [Request(source, (9, 5, 10), is_whole_target=True) for source in SOURCES]
+    exact, none = (BeamSearch(system, settings_of(pruning=pruning)).search(requests) for pruning in ("exact", "none"))
+    same_results(exact, none)
 
 
 def test_min_and_max_length() -> None:

@@ -5,6 +5,9 @@ picks (hypothesis, position) pairs, the lexical model evaluates them as one ragg
 (hypothesis, position, word) triples make the next beam. The baselines have one dummy position and no alignment
 model. When hypotheses finish and sentences end is told in `ending.py`.
 
+When all targets are given, hypotheses differ in nothing but their positions, and a beam would fill up with one present
+and many slightly different pasts. Then only the best past of each position lives on, as in Viterbi's algorithm.
+
 In assisted systems the target's `</s>` belongs to the source's: a row at position J+1 can write nothing else, and
 no other row can write it.
 
@@ -143,6 +146,7 @@ class _BatchSearch:
         source = pad_sources([request.source for request in requests])
         self._end_positions = torch.tensor([[len(request.source) + 1] for request in requests])  # (B, 1): J + 1
         self._given = GivenWords([request.given_words for request in requests])
+        self._only_aligns = all(request.is_whole_target for request in requests)
         self._min_lengths = torch.tensor([[request.min_length] for request in requests])
         self._last_min_length = max(request.min_length for request in requests)
         self._start_models(search, source)
@@ -226,11 +230,17 @@ class _BatchSearch:
         if not len(pairs):  # a dead end for all sentences: one row without hope, for models need at least one
             pairs = torch.zeros(1, dtype=torch.long)
         rows = self._evaluate_lot(pairs, bounds)
-        candidates = RaggedCandidates(rows, *self._scores.shape)
+        candidates = self._candidates_of(rows)
         pairs = self._pruning.second(partial(score_to_beat, candidates.scores, self._beam_size))
         if not len(pairs):
             return candidates
-        return RaggedCandidates(rows.then(self._evaluate_lot(pairs, bounds)), *self._scores.shape)
+        return self._candidates_of(rows.then(self._evaluate_lot(pairs, bounds)))
+
+    def _candidates_of(self, rows: RowWords) -> Candidates:
+        candidates = RaggedCandidates(rows, *self._scores.shape)
+        if self._only_aligns:
+            candidates.keep_best_of_positions()
+        return candidates
 
     def _bounds(self, position_logp: Tensor) -> Tensor:
         """(B, K, S): the score of each hypothesis with each position; -inf where there is none."""
