@@ -28,17 +28,20 @@ MAX_MEGABYTES = 25.0
 CARD = """\
 # English→Romanian, the model in the box
 
-{what}. {num_weights:.1f} million weights in {megabytes:.1f} MB. `alidade translate` and
-`alidade.Translator()` use it when no other model is named.
+{what}.
+{num_weights:.1f} million weights in {megabytes:.1f} MB. `alidade translate` and `alidade.Translator()` use it when no other
+model is named.
 
 ## Trained on
 
 {num_pairs:,} pairs, as `experiments/enro/prepare.toml` takes them: messages of free software (Debian's catalogues,
 LibreOffice, Firefox, manual pages), Tatoeba's everyday sentences (CC BY), RO-STS (CC BY-SA), MLQE-PE, XQuAD (CC
 BY-SA), the first 10,000 lines of Europarl, Debian's installation guide and Python's documentation. Romanian is written
-with ș and ț (comma below). Training: {training}.
+with ș and ț (comma below). Trained in stages: {training}.
 
 ## What to expect
+
+It was trained for some hours of two processor cores: of use for messages of software, elsewhere a demonstration.
 
 It has seen most of all messages, menus and help texts of software, then short everyday sentences and captions. It has
 seen little news and no literature or law, few names and few rare words, and it writes something all the same: the

@@ -76,7 +76,8 @@ def make_system(shop: Workshop, name: str, row: TranslationRow) -> ReadySystem:
         lambda: _assemble(runs, folder, row),
     )
     tuned = _tune(shop, stages, task, folder, assembled)
-    return ReadySystem(folder, work, tuned.fingerprint, _training_figures(runs))
+    trained = [shop.library.run_folder(row.task, run) for run in row.train]
+    return ReadySystem(folder, work, tuned.fingerprint, _training_figures(runs, trained))
 
 
 def _ensure_trained(shop: Workshop, task: str, name: str) -> None:
@@ -131,12 +132,14 @@ def _tune(shop: Workshop, stages: StageRunner, task: TaskSettings, folder: Path,
     return stages.run("tune", inputs, [folder / SEARCH_FILE], work)
 
 
-def _training_figures(runs: list[Path]) -> dict[str, Any]:
-    """Dev perplexities, updates and minutes of the runs that the system is made of."""
+def _training_figures(runs: list[Path], trained: list[Path]) -> dict[str, Any]:
+    """Dev perplexities of the runs that the system is made of; updates and minutes of all that led to it."""
     figures: dict[str, Any] = {"updates": {}, "minutes": {}}
     for run in runs:
         result = read_json(run / "result.json")
         figures |= {name: result[name] for name in result if name.endswith((".perplexity", ".accuracy"))}
+    for run in trained:
+        result = read_json(run / "result.json")
         figures["updates"][run.name] = result["step"]
         if "seconds" in result:
             figures["minutes"][run.name] = round(result["seconds"] / 60)
