@@ -29,15 +29,17 @@ CARD = """\
 # English→Romanian, the model in the box
 
 {what}.
-{num_weights:.1f} million weights in {megabytes:.1f} MB. `alidade translate` and `alidade.Translator()` use it when no other
-model is named.
+{num_weights:.1f} million weights in {megabytes:.1f} MB. `alidade translate` and `alidade.Translator()` use it when no
+other model is named.
 
 ## Trained on
 
 {num_pairs:,} pairs, as `experiments/enro/prepare.toml` takes them: messages of free software (Debian's catalogues,
 LibreOffice, Firefox, manual pages), Tatoeba's everyday sentences (CC BY), RO-STS (CC BY-SA), MLQE-PE, XQuAD (CC
 BY-SA), the first 10,000 lines of Europarl, Debian's installation guide and Python's documentation. Romanian is written
-with ș and ț (comma below). Trained in stages: {training}.
+with ș and ț (comma below). Trained in stages:
+
+{training}
 
 ## What to expect
 
@@ -100,13 +102,13 @@ def make_card(folder: ModelFolder, result: Mapping[str, Any], num_pairs: int, me
         f"| {test} | " + " | ".join([f"{scores[metric]['value']:.1f}" for metric in ("BLEU", "TER", "chrF2")]) + " |\n"
         for test, scores in figures["tests"].items()
     ]
-    runs = [f"`{run}` {count:,} updates in {minutes.get(run, '?')} minutes" for run, count in updates.items()]
+    runs = [f"- `{run}`: {count:,} updates in {minutes.get(run, '?')} minutes" for run, count in updates.items()]
     return CARD.format(
         what=_describe(folder),
         num_weights=sum(parameter.numel() for parameter in folder.system.parameters()) / 1e6,
         megabytes=megabytes,
         num_pairs=num_pairs,
-        training="; ".join(runs),
+        training="\n".join(runs),
         date=result["date"],
         machine=result["machine"],
         beam=folder.search.beam_size,
