@@ -137,15 +137,7 @@ class Translator:
         ]
         if prefixes is not None:
             tasks = [self._with_prefix(parts, prefix) for parts, prefix in zip(tasks, prefixes, strict=True)]
-        flat = [part for parts in tasks for part in parts]
-        results = iter(
-            map_batches(
-                lambda batch: self._search_batch(batch, num_best, mode),
-                flat,
-                lambda part: len(part.source),
-                self.batch_size,
-            )
-        )
+        results = iter(self._search_all([part for parts in tasks for part in parts], num_best, mode))
         found = [[self._read(part, next(results)) for part in parts] for parts in tasks]
         if with_links:
             links = iter(self.link([translation for parts in found for translation in parts]))
@@ -174,6 +166,21 @@ class Translator:
     def _with_prefix(self, parts: list[_Part], prefix: str) -> list[_Part]:
         ids = self.model.target_subwords.encode(self.model.normalise_target(prefix)).ids
         return [replace(parts[0], prefix=ids), *parts[1:]]
+
+    def _search_all(self, parts: list[_Part], num_best: int, mode: Mode) -> list[SearchResult | None]:
+        """Parts without matches have batches of their own, for whatever is in a batch with matches costs more."""
+        results: list[SearchResult | None] = [None] * len(parts)
+        for has_matches in (True, False):
+            numbers = [number for number, part in enumerate(parts) if bool(part.matches) == has_matches]
+            found = map_batches(
+                lambda batch: self._search_batch(batch, num_best, mode),
+                [parts[number] for number in numbers],
+                lambda part: len(part.source),
+                self.batch_size,
+            )
+            for number, result in zip(numbers, found, strict=True):
+                results[number] = result
+        return results
 
     def _search_batch(self, parts: list[_Part], num_best: int, mode: Mode) -> Sequence[SearchResult | None]:
         """Search for all that is not empty."""
