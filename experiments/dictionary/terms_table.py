@@ -12,8 +12,8 @@ or Dinu et al.'s term lists, on the lines that have a term, as in their paper:
         --source newstest2017.en --reference newstest2017.de --sentence-terms wikt.727.terminology.tsv
 
 Prints a Markdown table; with --output, writes the dictionary and all translations. What a dictionary costs is the
-processor time of one thread (so other work on the machine hardly disturbs it) for the sentences that have entries,
-ways taking turns, medians of --repeats; without repeats that column stays empty.
+processor time of one thread (so other work on the machine hardly disturbs it), ways taking turns, medians of --repeats;
+without repeats that column stays empty.
 """
 
 from __future__ import annotations
@@ -145,10 +145,9 @@ def language_of(translator: Translator) -> str:
 
 
 def measure_costs(translator: Translator, task: Task, repeats: int) -> dict[Mode | None, float]:
-    """For each way, the share of the speed without a dictionary that it costs, on the sentences with entries."""
+    """For each way, the share of the speed without a dictionary that it costs."""
     if not repeats:
         return {}
-    task = task.where_entries_are(language_of(translator))
     seconds: dict[Mode | None, list[float]] = {mode: [] for mode in MODES}
     for _ in range(repeats):
         for mode in MODES:
