@@ -1,0 +1,68 @@
+"""What holds for random models holds for a trained one: the model in the box."""
+
+from __future__ import annotations
+
+import pytest
+
+from alidade.dictionary.files import load_dictionary
+from alidade.models.folder import ModelFolder, load_model_folder
+from alidade.models.shipped import shipped_model
+from alidade.search.dictionary_constraints import Mode
+from alidade.translated import Translation
+from alidade.translation import Translator
+
+TEXTS = (
+    "The file could not be saved because the disk is full.",
+    "Open the file.",
+    "",
+    "Please restart the computer to finish the installation.",
+    "Two children are playing in front of the old house.",
+    "Cancel",
+)
+DICTIONARY = load_dictionary((), ("disk=volumul|volum", "house=clădire|clădirii", "the file=documentul"))
+
+
+@pytest.fixture(scope="module")
+def model() -> ModelFolder:
+    path = shipped_model()
+    assert path is not None, "a model is shipped"
+    return load_model_folder(path)
+
+
+def translate(
+    model: ModelFolder, texts: tuple[str, ...], mode: Mode | None = None, **settings: object
+) -> list[Translation]:
+    translator = Translator(model, beam_size=3, **settings)
+    if mode is None:
+        return translator.translate_all(texts, num_best=3)
+    return translator.translate_all(texts, num_best=3, dictionary=DICTIONARY, mode=mode)
+
+
+def assert_same(first: list[Translation], second: list[Translation]) -> None:
+    for one, other in zip(first, second, strict=True):
+        for mine, theirs in zip((one, *one.alternatives), (other, *other.alternatives), strict=True):
+            assert (mine.text, mine.positions, mine.uses) == (theirs.text, theirs.positions, theirs.uses)
+            assert mine.score == pytest.approx(theirs.score, abs=1e-4)
+        assert one.alignment == other.alignment
+
+
+@pytest.mark.parametrize("mode", [None, "suggest", "require"])
+@pytest.mark.parametrize("length_normalisation", [0.0, 1.0])
+def test_exact_is_none(model: ModelFolder, mode: Mode | None, length_normalisation: float) -> None:
+    exact, none = (
+        translate(model, TEXTS, mode, pruning=pruning, length_normalisation=length_normalisation)
+        for pruning in ("exact", "none")
+    )
+    assert_same(exact, none)
+    assert sum(one.num_evaluations for one in exact) < sum(one.num_evaluations for one in none) / 2
+
+
+@pytest.mark.parametrize("mode", [None, "suggest", "require"])
+def test_a_batch_is_its_sentences_one_by_one(model: ModelFolder, mode: Mode | None) -> None:
+    alone = [translation for text in TEXTS for translation in translate(model, (text,), mode)]
+    assert_same(translate(model, TEXTS, mode), alone)
+
+
+def test_required_entries_are_used(model: ModelFolder) -> None:
+    for translation in translate(model, TEXTS, "require"):
+        assert len(translation.uses) == len(translation.matches)
