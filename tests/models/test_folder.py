@@ -75,6 +75,10 @@ def test_a_folder_is_replaced_as_a_whole(folder: Path, subwords: Subwords) -> No
     assert not (folder / "left over").exists()
 
 
+def test_who_may_read_the_folder_may_read_its_weights(folder: Path) -> None:
+    assert len({path.stat().st_mode for path in folder.iterdir()}) == 1
+
+
 def test_the_second_stage_takes_the_baselines_weights(folder: Path, subwords: Subwords) -> None:
     assisted = fresh(ASSISTED, subwords)
     initialise_from(assisted, folder)

@@ -121,6 +121,8 @@ def save_model_folder(
     aside.mkdir(parents=True)
     write_json(aside / MODEL_FILE, description.model_dump(mode="json"))
     save_file(compact_weights(named_weights(system), form), aside / WEIGHTS_FILE)
+    # safetensors lets nobody but its owner read a file; who may read the folder is not its business.
+    (aside / WEIGHTS_FILE).chmod((aside / MODEL_FILE).stat().st_mode)
     source_subwords.save(aside / SOURCE_SUBWORDS_FILE)
     target_subwords.save(aside / TARGET_SUBWORDS_FILE)
     save_search_settings(aside, search or SearchSettings())
