@@ -75,8 +75,7 @@ def align(
     pairs = list(read_pairs(source, target))
     align_lot = partial(_align_lot, forward, reverse, symmetrisation, is_tokenised, by_attention)
     lots = _lots(pairs, min(BATCHES_A_LOT * batch_size, -(-len(pairs) // workers)))
-    aligned = map(align_lot, lots) if workers == 1 else map_in_forks(align_lot, lots, workers)
-    alignments = itertools.chain.from_iterable(aligned)
+    alignments = itertools.chain.from_iterable(map_in_forks(align_lot, lots, workers))
     if output is None:
         for alignment in alignments:
             typer.echo(str(alignment))

@@ -206,13 +206,9 @@ def _divide_last(lots: Iterator[_Lot], size: int, workers: int) -> Iterator[_Lot
 
 
 def _translate_lots(task: _Task, lots: Iterator[_Lot], workers: int) -> Iterator[Translation]:
-    if workers == 1:
-        translated: Iterator[list[Translation]] = map(task, lots)
-    else:
-        from alidade.search.workers import map_in_forks
+    from alidade.search.workers import map_in_forks
 
-        translated = map_in_forks(task, lots, workers)
-    for lot in translated:
+    for lot in map_in_forks(task, lots, workers):
         yield from lot
 
 

@@ -24,11 +24,14 @@ _function: Callable[[Any], Any] | None = None
 
 
 def map_in_forks(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
-    """function(item) for each item, in order, in `workers` processes that have the function's memory.
+    """function(item) for each item, in order, in `workers` processes that have the function's memory; one is this one.
 
     At most a few items are under way at once, so a stream of any length takes the same memory. If reading an item
     fails, the results of those before it come first.
     """
+    if workers == 1:
+        yield from map(function, items)
+        return
     global _function  # what a fork inherits needs no pickling, and a model is not to be copied
     _function = function
     context = multiprocessing.get_context("fork")
