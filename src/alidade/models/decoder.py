@@ -39,9 +39,6 @@ class DecoderLayer(nn.Module):
         keys, values = self.source_attention.project_source(memory.states)
         heads = self.source_attention(self.source_residual.enter(x), keys, values, memory.mask, weights)
         x = self.source_residual.leave(x, heads if aligned is None else heads + aligned)
-        return self.feed(x)
-
-    def feed(self, x: Tensor) -> Tensor:
         return self.feed_forward_residual.leave(x, self.feed_forward(self.feed_forward_residual.enter(x)))
 
 

@@ -74,11 +74,11 @@ class Embedding(nn.Embedding):
         self.dropout = Dropout(dropout)
         self.register_buffer("encodings", position_encodings(1024, width), persistent=False)
 
-    def forward(self, words: Tensor, first_position: int = 0) -> Tensor:
-        """words: (B, T) -> (B, T, D), at the positions first_position, first_position + 1, ..."""
-        last = first_position + words.shape[1]
+    def forward(self, words: Tensor) -> Tensor:
+        """words: (B, T) -> (B, T, D), at the positions 0, 1, ..."""
+        length = words.shape[1]
         embedded = F.embedding(words, self.weight) * self.scale
-        summed: Tensor = self.dropout(embedded + self.encodings_until(last)[first_position:last])
+        summed: Tensor = self.dropout(embedded + self.encodings_until(length)[:length])
         return summed
 
     def encodings_until(self, length: int) -> Tensor:
