@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
+from train_direction import alidade, train_direction
 from turn_links import symmetrised
 
 from alidade.config import AlignerSettings, PrepareConfig, parse_settings
@@ -26,8 +25,6 @@ from alidade.files import write_aside
 from alidade.text.corpus import PreparedCorpus
 from alidade.text.layout import Layout
 from alidade.text.prepare import Preparation
-
-HERE = Path(__file__).parent
 
 
 def main() -> None:
@@ -49,14 +46,13 @@ def main() -> None:
         links = folder / f"{split}.after.links"
         if not links.exists():
             sides: list[str | Path] = ["--source", folder / f"{split}.source", "--target", folder / f"{split}.target"]
-            run("-m", "alidade", "align", *models, *sides, "--beam", arguments.beam, "--output", links)
+            alidade("align", *models, *sides, "--beam", arguments.beam, "--output", links)
     for name, unit in (("before", "pieces"), ("after", "words")):
         prepare(arguments.corpus, folder, name, unit)
         baseline = folder / f"{name}-systems" / "transformer" / "model"
         if not baseline.exists():
             shutil.copytree(arguments.systems / "transformer" / "model", baseline)
-        settings = [part for setting in arguments.set for part in ("--set", setting)]
-        run(HERE / "train_direction.py", folder / name, folder / f"{name}-systems", *settings)
+        train_direction(folder / name, folder / f"{name}-systems", arguments.set)
 
 
 def write_bitext(corpus_folder: Path, every: int, folder: Path) -> None:
@@ -90,12 +86,6 @@ def prepare(corpus_folder: Path, folder: Path, name: str, unit: str) -> None:
         },
     }
     Preparation(parse_settings(PrepareConfig, settings, source=str(corpus_folder))).run()
-
-
-def run(*arguments: str | Path) -> None:
-    result = subprocess.run([sys.executable, *map(str, arguments)], check=False)
-    if result.returncode:
-        sys.exit(result.returncode)
 
 
 if __name__ == "__main__":

@@ -22,19 +22,24 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="where the models go")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a setting")
     arguments = parser.parse_args()
-    corpus, folder = arguments.corpus.resolve(), arguments.folder.resolve()
+    train_direction(arguments.corpus.resolve(), arguments.folder.resolve(), arguments.set)
+
+
+def train_direction(corpus: Path, folder: Path, overrides: list[str]) -> None:
+    """Train and assemble what is not there yet."""
     baseline = folder / "transformer"
     for name, init in (("transformer", None), ("aligned", baseline / "model"), ("jumps", None)):
-        settings = [f"training.corpus={corpus}", f"training.folder={folder / name}", *arguments.set]
+        settings = [f"training.corpus={corpus}", f"training.folder={folder / name}", *overrides]
         if init is not None:
             settings.append(f"training.init_from={init}")
         if not (folder / name / "model").exists():
             alidade("train", HERE / f"{name}.toml", *[part for setting in settings for part in ("--set", setting)])
-    models = ["--lexical", folder / "aligned" / "model", "--alignment", folder / "jumps" / "model"]
+    models: list[str | Path] = ["--lexical", folder / "aligned" / "model", "--alignment", folder / "jumps" / "model"]
     alidade("assemble", *models, "--output", folder / "system")
 
 
 def alidade(*arguments: str | Path) -> None:
+    """Run a command of the package; stop if it fails."""
     result = subprocess.run([sys.executable, "-m", "alidade", *map(str, arguments)], check=False)
     if result.returncode:
         sys.exit(result.returncode)
