@@ -43,7 +43,7 @@ with ș and ț (comma below). Trained in stages:
 
 ## What to expect
 
-It was trained for some hours of two processor cores: of use for messages of software, elsewhere a demonstration.
+It was trained for a short time on processor cores: of use for messages of software, elsewhere a demonstration.
 
 It has seen most of all messages, menus and help texts of software, then short everyday sentences and captions. It has
 seen little news and no literature or law, few names and few rare words, and it writes something all the same: the
