@@ -34,7 +34,6 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="where texts, corpora and models go")
     parser.add_argument("--reverse", type=Path, help="systems of the other direction")
     parser.add_argument("--every", type=int, default=8, help="take every n-th training pair")
-    parser.add_argument("--beam", default="3", help="paths of positions at a time")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a training setting")
     arguments = parser.parse_args()
     folder: Path = arguments.folder.resolve()
@@ -46,7 +45,7 @@ def main() -> None:
         links = folder / f"{split}.after.links"
         if not links.exists():
             sides: list[str | Path] = ["--source", folder / f"{split}.source", "--target", folder / f"{split}.target"]
-            alidade("align", *models, *sides, "--beam", arguments.beam, "--output", links)
+            alidade("align", *models, *sides, "--output", links)
     for name, unit in (("before", "pieces"), ("after", "words")):
         prepare(arguments.corpus, folder, name, unit)
         baseline = folder / f"{name}-systems" / "transformer" / "model"

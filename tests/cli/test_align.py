@@ -53,16 +53,6 @@ def test_workers_change_nothing(folder: Path, bitext: tuple[str, ...]) -> None:
     assert two.stdout == one.stdout
 
 
-def test_the_searchs_own_alignment_is_the_forced_one(folder: Path) -> None:
-    """With one path at a time there are no ties and no other history to prefer."""
-    translator = Translator(folder, beam_size=1)
-    texts = ["ba be bi bo bu", "bo bo ba", "bu"]
-    translations = translator.translate_all(texts)
-    forced = align_pairs(translator, [(one.source.text, one.text) for one in translations])
-    assert [one.target.ids for one in forced] == [one.target.ids for one in translations]
-    assert [one.positions for one in forced] == [one.positions for one in translations]
-
-
 def test_different_numbers_of_lines_are_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "source").write_text("ba\nbe\n")
     (tmp_path / "target").write_text("ba\n")

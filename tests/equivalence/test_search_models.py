@@ -164,8 +164,21 @@ def test_a_prefix_is_obeyed_and_completed(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ASSISTED)
-def test_forced_alignment_of_its_own_output(kind: str) -> None:
-    """With a beam wide enough for all alignments, forcing finds at least as good a one as the search did."""
+def test_the_searchs_own_alignment_is_the_forced_one(kind: str) -> None:
+    """With one path at a time there are no ties and no other history to prefer."""
+    system = make_system(kind)
+    found = search_with(system, num_best=1, beam_size=1)
+    assert any(len(result.best.words) > 2 for result in found)
+    forced = [
+        Request(r.source, f.best.words, is_whole_target=True) for r, f in zip(some_requests(), found, strict=True)
+    ]
+    again = search_with(system, requests=forced, num_best=1, beam_size=1)
+    assert [result.best.words for result in again] == [result.best.words for result in found]
+    assert [result.best.positions for result in again] == [result.best.positions for result in found]
+
+
+@pytest.mark.parametrize("kind", ASSISTED)
+def test_a_wider_beam_aligns_better(kind: str) -> None:
     system = make_system(kind)
     requests = some_requests()
     targets = [(9, 10), (11,), (12, 13, 14)] * 3

@@ -143,19 +143,10 @@ def test_forced_alignment_is_the_best_of_all() -> None:
         assert forced.best.score == pytest.approx(max(scores.values()), abs=1e-5)
 
 
-def test_forced_alignment_keeps_one_past_of_each_position() -> None:
-    search = BeamSearch(table_system(12, is_assisted=True), settings_of())
-    results = search.search([Request(source, (9, 5, 10), is_whole_target=True) for source in SOURCES], num_best=4)
-    for source, result in zip(SOURCES, results, strict=True):
-        last = [hypothesis.positions[-1] for hypothesis in result.hypotheses]
-        assert len(set(last)) == len(last) == min(4, len(source))
-
-
-def test_forced_alignment_is_pruned_without_loss() -> None:
-    system = table_system(12, is_assisted=True)
-    requests = [Request(source, (9, 5, 10), is_whole_target=True) for source in SOURCES]
-    exact, none = (BeamSearch(system, settings_of(pruning=pruning)).search(requests) for pruning in ("exact", "none"))
-    same_results(exact, none)
+def test_forced_alignment_evaluates_each_position_once_a_word() -> None:
+    search = BeamSearch(table_system(12, is_assisted=True), settings_of(beam_size=4))
+    results = search.search([Request(source, (9, 5, 10), is_whole_target=True) for source in SOURCES])
+    assert [result.num_evaluations for result in results] == [3 * len(source) + 1 for source in SOURCES]
 
 
 def test_min_and_max_length() -> None:

@@ -47,7 +47,6 @@ def align(
     is_tokenised: Annotated[
         bool, typer.Option("--tokenised", help="Words are what stands between spaces, as in gold alignments.")
     ] = False,
-    beam_size: Annotated[int | None, typer.Option("--beam", min=1, help="Paths of positions at a time.")] = None,
     overrides: SearchSetOption = None,
     batch_size: BatchSizeOption = 64,
     workers: WorkersOption = None,
@@ -68,7 +67,7 @@ def align(
 
     workers = workers or (available_cores() if threads is None else 1)
     set_threads(threads if workers == 1 else 1)
-    changes = search_changes(overrides, beam_size=beam_size)
+    changes = search_changes(overrides)
     forward = Translator(model, batch_size=batch_size, **changes)
     reverse = None if reverse_model is None else Translator(reverse_model, batch_size=batch_size, **changes)
     _check_directions(forward, reverse)

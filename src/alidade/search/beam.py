@@ -6,7 +6,7 @@ picks (hypothesis, position) pairs, the lexical model evaluates them as one ragg
 model. When hypotheses finish and sentences end is told in `ending.py`.
 
 When all targets are given, hypotheses differ in nothing but their positions, and a beam would fill up with one present
-and many slightly different pasts. Then only the best past of each position lives on, as in Viterbi's algorithm.
+and many slightly different pasts. Then only the best past of each position is evaluated, as in Viterbi's algorithm.
 
 In assisted systems the target's `</s>` belongs to the source's: a row at position J+1 can write nothing else, and
 no other row can write it.
@@ -40,7 +40,7 @@ from alidade.search.ending import Endings
 from alidade.search.hypotheses import Cells, History, Hypothesis, SearchResult
 from alidade.search.lexicon import Lexicon
 from alidade.search.prefix import FREE, GivenWords, allow_only, put_given
-from alidade.search.pruning import pruning_of
+from alidade.search.pruning import BestPasts, pruning_of
 from alidade.search.roles import AlignmentModel, AlignmentState, LexicalModel, LexicalState
 from alidade.search.shortlist import Shortlist
 from alidade.search.words import WordScorer
@@ -171,7 +171,7 @@ class _BatchSearch:
         if search.alignment is not None:
             alignment_memory = memory if search.shares_encoder else search.alignment.encode(source)
             self._alignment = search.alignment.start(alignment_memory)
-            self._pruning = pruning_of(self._settings)
+            self._pruning = BestPasts() if self._only_aligns else pruning_of(self._settings)
 
     @property
     def goes_on(self) -> bool:
@@ -230,17 +230,11 @@ class _BatchSearch:
         if not len(pairs):  # a dead end for all sentences: one row without hope, for models need at least one
             pairs = torch.zeros(1, dtype=torch.long)
         rows = self._evaluate_lot(pairs, bounds)
-        candidates = self._candidates_of(rows)
+        candidates = RaggedCandidates(rows, *self._scores.shape)
         pairs = self._pruning.second(partial(score_to_beat, candidates.scores, self._beam_size))
         if not len(pairs):
             return candidates
-        return self._candidates_of(rows.then(self._evaluate_lot(pairs, bounds)))
-
-    def _candidates_of(self, rows: RowWords) -> Candidates:
-        candidates = RaggedCandidates(rows, *self._scores.shape)
-        if self._only_aligns:
-            candidates.keep_best_of_positions()
-        return candidates
+        return RaggedCandidates(rows.then(self._evaluate_lot(pairs, bounds)), *self._scores.shape)
 
     def _bounds(self, position_logp: Tensor) -> Tensor:
         """(B, K, S): the score of each hypothesis with each position; -inf where there is none."""

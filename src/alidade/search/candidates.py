@@ -153,13 +153,6 @@ class RaggedCandidates:
         self.scores = self._layout.lay_out(rows.scores, -math.inf)
         self.num_evaluations: Tensor | int = self._layout.counts
 
-    def keep_best_of_positions(self) -> None:
-        """Of the candidates of a sentence that stand at one position, leave only the best."""
-        positions = self._layout.lay_out(self._rows.positions[:, None].expand_as(self._rows.scores), 0)  # (B, N)
-        best = self.scores.new_full((len(positions), int(positions.max()) + 1), -math.inf)
-        best = best.scatter_reduce(1, positions, self.scores, "amax")  # (B, S)
-        self.scores = self.scores.masked_fill(self.scores < best.gather(1, positions), -math.inf)
-
     def pick(self, indexes: Tensor) -> Picked:
         rows, num_words = self._rows, self._rows.scores.shape[1]
         places = self._layout.rows_at(indexes // num_words)

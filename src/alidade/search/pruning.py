@@ -150,6 +150,27 @@ class BestFirst:
         return _numbers(matters)
 
 
+class BestPasts:
+    """For alignment alone: evaluates each position once a sentence, for the hypothesis that reaches it best.
+
+    This is Viterbi's algorithm, for which a word's score at a position does not depend on how that was reached. Here
+    it does, a little, through what the decoder remembers of earlier positions; that is ignored in the choice.
+    """
+
+    num_picked: Tensor
+
+    def first(self, position_logp: Tensor, bounds: Tensor) -> Tensor:  # noqa: ARG002  # the protocol's argument
+        num_sentences, _, num_positions = bounds.shape
+        self.num_picked = (bounds > -math.inf).flatten(1).sum(dim=1)
+        best = bounds.max(dim=1)  # (B, S)
+        sentences = torch.arange(num_sentences)[:, None]
+        pairs = (sentences * bounds.shape[1] + best.indices) * num_positions + torch.arange(num_positions)
+        return pairs[best.values > -math.inf].sort().values
+
+    def second(self, to_beat: Callable[[], Tensor]) -> Tensor:  # noqa: ARG002  # the protocol's argument
+        return _NO_PAIRS
+
+
 def pruning_of(settings: SearchSettings) -> Pruning:
     """The way to prune that the settings name."""
     picker = picker_of(settings)
