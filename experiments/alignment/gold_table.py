@@ -23,7 +23,7 @@ from alidade.alignment.links import Alignment, GoldAlignment
 from alidade.alignment.symmetrisation import Symmetrisation, symmetrise
 from alidade.errors import AlidadeError
 from alidade.files import read_lines, write_aside
-from alidade.forced_alignment import align_pairs
+from alidade.forced_alignment import Evidence, align_both_ways, align_pairs
 from alidade.text.corpus import PreparedCorpus
 from alidade.translation import Translator
 
@@ -63,29 +63,42 @@ def all_links(
 ) -> Iterator[tuple[str, str, Links]]:
     """Name, symmetrisation and links, for whatever is there."""
     yield "eflomal", corpus.settings["aligner"]["symmetrisation"], align_like_corpus(corpus, pairs, is_tokenised=True)
-    for name, folder in (("baseline attention", Path("transformer/model")), ("assisted", Path("system"))):
-        there = None if forward is None else align(forward / folder, pairs)
-        back = (
-            None if reverse is None else turn(align(reverse / folder, [(target, source) for source, target in pairs]))
-        )
+    evidence: tuple[tuple[str, str, Evidence], ...] = (
+        ("baseline attention", "transformer/model", "attention"),
+        ("assisted path", "system", "path"),
+        ("assisted posteriors", "system", "posteriors"),
+    )
+    for name, folder, by in evidence:
+        there = None if forward is None else align(open_model(forward / folder), pairs, by)
+        back = None if reverse is None else turn(align(open_model(reverse / folder), turn_pairs(pairs), by))
         for direction, links in (("forward", there), ("reverse", back)):
             if links is not None:
                 yield name, direction, links
         if there is not None and back is not None:
             for method in METHODS:
                 yield name, method, [symmetrise(*both, method) for both in zip(there, back, strict=True)]
+    if forward is not None and reverse is not None:
+        translators = [open_model(folder / "system") for folder in (forward, reverse)]
+        yield "assisted posteriors", "mean", align_both_ways(*translators, pairs, "mean", is_tokenised=True)
 
 
-def align(folder: Path, pairs: Pairs) -> Links:
-    """The best positions of an assisted system, or where a baseline's attention points."""
+def open_model(folder: Path) -> Translator:
     if not folder.exists():
         raise AlidadeError(f"{folder}: no such model; experiments/alignment/train_direction.py makes it")
-    aligned = align_pairs(Translator(folder), pairs, is_tokenised=True)
+    return Translator(folder)
+
+
+def align(translator: Translator, pairs: Pairs, by: Evidence) -> Links:
+    aligned = align_pairs(translator, pairs, is_tokenised=True, by=by)
     return [pair.alignment for pair in aligned if pair.alignment is not None]
 
 
 def turn(links: Links) -> Links:
     return [alignment.transposed() for alignment in links]
+
+
+def turn_pairs(pairs: Pairs) -> Pairs:
+    return [(target, source) for source, target in pairs]
 
 
 def print_row(name: str, method: str, links: Links, golds: list[GoldAlignment]) -> None:

@@ -174,14 +174,13 @@ def _system_links(shop: Workshop, name: str, row: AlignmentRow) -> list[Alignmen
             model=row.model,
             output=output,
             reverse_model=row.reverse_model,
-            by_attention=row.by_attention,
             is_tokenised=True,
             workers=shop.workers,
         )
         return {}
 
     stamps = [file_stamp(model / WEIGHTS_FILE) for model in models]
-    shop.stages(row.runs / "stages").run(name.replace("/", "-"), [stamps, row.by_attention], [output], work)
+    shop.stages(row.runs / "stages").run(name.replace("/", "-"), stamps, [output], work)
     links = read_alignments(output)
     return [alignment.transposed() for alignment in links] if row.is_transposed else list(links)
 

@@ -96,7 +96,6 @@ class AlignmentRow(Settings):
     """Or a trained system's folder, which aligns the gold pairs."""
     reverse_model: Path | None = None
     """A system for the other direction; the two are symmetrised."""
-    by_attention: bool = False
     is_transposed: bool = False
     """The model translates the gold set's target into its source."""
 

@@ -260,21 +260,18 @@ class Translator:
         attention = self.model.system.lexical.attention(batch)  # type: ignore[union-attr, operator]  # a model's method
         return [attention[row, : len(t.target), : len(t.source) + 2].numpy() for row, t in enumerate(translations)]
 
-    def link(self, translations: Sequence[Translation], *, by_attention: bool = False) -> list[Translation]:
-        """The same translations with their links of words: from positions, or from attention if a system has none.
-
-        by_attention: from attention in an assisted system, too.
-        """
+    def link(self, translations: Sequence[Translation]) -> list[Translation]:
+        """The same translations with their links of words: from positions, or from attention if a system has none."""
         pending = [t for t in translations if len(t.target)]
         attentions = iter(self.attention(pending))
         return [
-            self._link_one(t, next(attentions), by_attention) if len(t.target) else replace(t, alignment=Alignment())
+            self._link_one(t, next(attentions)) if len(t.target) else replace(t, alignment=Alignment())
             for t in translations
         ]
 
-    def _link_one(self, translation: Translation, attention: Matrix, by_attention: bool) -> Translation:
+    def _link_one(self, translation: Translation, attention: Matrix) -> Translation:
         attended = attended_positions(attention)
-        positions = translation.positions if self.is_assisted and not by_attention else attended
+        positions = translation.positions if self.is_assisted else attended
         alignment = links_of_words(positions, translation.source, translation.target)
         confidences = confidences_of_links(alignment, attention, translation.source, translation.target)
         return replace(translation, alignment=alignment, confidences=confidences, attended=tuple(attended))

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from alidade.alignment.links import Alignment
 from alidade.cli import app
 from alidade.errors import AlidadeError
-from alidade.forced_alignment import align_pairs
+from alidade.forced_alignment import align_both_ways, align_pairs
 from alidade.translation import Translator
 from small_folders import make_folder
 
@@ -29,8 +29,9 @@ def bitext(tmp_path: Path) -> tuple[str, ...]:
     return ("--source", str(tmp_path / "source"), "--target", str(tmp_path / "target"))
 
 
-def test_every_target_word_has_a_link(folder: Path, bitext: tuple[str, ...]) -> None:
-    result = CliRunner().invoke(app, ["align", "--model", str(folder), *bitext], catch_exceptions=False)
+def test_every_target_word_has_a_link_on_the_best_path(folder: Path, bitext: tuple[str, ...]) -> None:
+    arguments = ["align", "--model", str(folder), *bitext, "--by", "path"]
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     alignments = [Alignment.parse(line) for line in result.stdout.splitlines()]
     assert [sorted({link.target for link in alignment}) for alignment in alignments] == [[0, 1, 2], [], [0, 1], []]
 
@@ -42,6 +43,27 @@ def test_two_directions_are_symmetrised(folder: Path, bitext: tuple[str, ...], t
     both = [Alignment.parse(line) for line in output.read_text().splitlines()]
     one_way = align_pairs(Translator(folder), PAIRS)
     assert all(set(links) <= set(pair.alignment or ()) for links, pair in zip(both, one_way, strict=True))
+
+
+def test_words_that_are_likely_enough_are_linked(folder: Path) -> None:
+    translator = Translator(folder)
+    for threshold in (0.0, 0.2, 0.6):
+        for pair in align_pairs(translator, PAIRS, by="posteriors", threshold=threshold):
+            assert pair.alignment is not None
+            if translator.is_assisted:
+                assert all(confidence >= threshold for confidence in pair.confidences.values())
+            if threshold == 0.0 and translator.is_assisted:
+                assert len(pair.alignment) == len(pair.source.words) * len(pair.target.words)
+                assert sum(pair.confidences.values()) == pytest.approx(len(pair.target.words) if pair.alignment else 0)
+
+
+def test_the_mean_of_two_directions_links_both_ways(folder: Path) -> None:
+    """A system and itself the other way round: what it finds does not depend on which side is called the source."""
+    translator = Translator(folder)
+    there = align_both_ways(translator, translator, PAIRS, "mean", threshold=0.25)
+    back = align_both_ways(translator, translator, [(two, one) for one, two in PAIRS], "mean", threshold=0.25)
+    assert there == [links.transposed() for links in back]
+    assert any(there)
 
 
 def test_workers_change_nothing(folder: Path, bitext: tuple[str, ...]) -> None:

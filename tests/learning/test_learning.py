@@ -105,6 +105,7 @@ def check_forced_alignment(
     if task != "lexicon":
         found = [set(one.alignment or ()) & set(pair.alignment) for one, pair in zip(aligned, held_out, strict=True)]
         assert sum(map(len, found)) >= 0.99 * sum([len(pair.alignment) for pair in held_out])
-    again = align_pairs(translator, [(translation.source.text, translation.text) for translation in translations])
+    pairs = [(translation.source.text, translation.text) for translation in translations]
+    again = align_pairs(translator, pairs, by="path")
     are_equal = [one.alignment == other.alignment for one, other in zip(again, translations, strict=True)]
     assert sum(are_equal) >= 0.98 * len(are_equal), "up to ties"

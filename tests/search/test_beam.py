@@ -6,10 +6,12 @@ import itertools
 import math
 
 import pytest
+import torch
 
 from alidade.config import SearchSettings
 from alidade.search.beam import BeamSearch, Request
 from alidade.search.hypotheses import SearchResult
+from alidade.search.lattice import SHARPNESS
 from alidade.search.pruning import AtOnce, picker_of
 from alidade.text.vocabulary import BOS, EOS
 from table_models import brute_force, score_path, table_system
@@ -141,6 +143,35 @@ def test_forced_alignment_is_the_best_of_all() -> None:
         }
         assert forced.best.positions == max(scores, key=lambda path: scores[path])
         assert forced.best.score == pytest.approx(max(scores.values()), abs=1e-5)
+
+
+def test_posteriors_sum_over_all_paths() -> None:
+    system = table_system(12, is_assisted=True, is_first_order=True)
+    target = (9, 5, 10, 11)
+    settings = settings_of(beam_size=4, alignment_weight=0.7, length_normalisation=0.0)
+    sources = [[4, 5, 6], [7], [6, 5], [4, 4, 7, 5]]
+    requests = [Request(source, prefix=target, is_whole_target=True) for source in sources]
+    for source, result in zip(sources, BeamSearch(system, settings).search(requests), strict=True):
+        expected = torch.zeros(len(target), len(source) + 2)
+        for path in itertools.product(range(1, len(source) + 1), repeat=len(target)):
+            steps = [*zip(target, path, strict=True), (EOS, len(source) + 1)]
+            expected[torch.arange(len(target)), torch.tensor(path)] += math.exp(
+                SHARPNESS * score_path(system, (BOS, *source, EOS), steps, settings)
+            )
+        expected /= expected.sum(dim=1, keepdim=True)
+        assert result.posteriors is not None
+        torch.testing.assert_close(result.posteriors[:, : len(source) + 2], expected, atol=1e-5, rtol=1e-4)
+
+
+def test_sentences_that_end_early_leave_the_posteriors_of_others_alone() -> None:
+    search = BeamSearch(table_system(12, is_assisted=True), settings_of())
+    requests = [Request(SOURCES[0], (9, 5, 10)[:length] * 4, is_whole_target=True) for length in (1, 3, 1, 2, 3)]
+    for request, together in zip(requests, search.search(requests), strict=True):
+        (alone,) = search.search([request])
+        assert together.posteriors is not None
+        assert alone.posteriors is not None
+        assert together.posteriors.shape == (len(request.prefix), len(request.source) + 2)
+        torch.testing.assert_close(together.posteriors, alone.posteriors)
 
 
 def test_forced_alignment_evaluates_each_position_once_a_word() -> None:

@@ -38,12 +38,21 @@ def align(
         Path | None, typer.Option(help="A model folder for the other direction; the two are symmetrised.")
     ] = None,
     symmetrisation: Annotated[
-        Literal["forward", "reverse", "intersection", "union", "grow-diag-final-and"],
-        typer.Option(help="How the two directions become one."),
-    ] = "grow-diag-final-and",
-    by_attention: Annotated[
-        bool, typer.Option("--by-attention", help="Use attention alone, as baselines do, not the best positions.")
-    ] = False,
+        Literal["mean", "forward", "reverse", "intersection", "union", "grow-diag-final-and"] | None,
+        typer.Option(
+            help="How the two directions become one.", show_default="mean of posteriors; else grow-diag-final-and"
+        ),
+    ] = None,
+    by: Annotated[
+        Literal["posteriors", "path", "attention"] | None,
+        typer.Option(
+            help="What links words: how likely their positions are, the best path, or attention.",
+            show_default="posteriors; attention if the model is a baseline",
+        ),
+    ] = None,
+    threshold: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Link words that are at least as likely; more links if lower.")
+    ] = 0.3,
     is_tokenised: Annotated[
         bool, typer.Option("--tokenised", help="Words are what stands between spaces, as in gold alignments.")
     ] = False,
@@ -54,10 +63,11 @@ def align(
 ) -> None:
     """Align a bitext word by word with a trained system.
 
-    Writes a line of links `source-target`, counted from 0, for each pair (Pharaoh format). An assisted system gives the
-    best positions under both its models; a baseline what its attention says. Example:
+    Writes a line of links `source-target`, counted from 0, for each pair (Pharaoh format). An assisted system links
+    words that are likely enough under both its models; a baseline links what its attention says. Links are best with a
+    system for each direction. Example:
 
-        alidade align --model run/system --source text.en --target text.de --output text.links
+        alidade align --model en-de --reverse-model de-en --source text.en --target text.de --output text.links
     """
     from alidade.files import write_aside
     from alidade.parallel import available_cores
@@ -72,7 +82,7 @@ def align(
     reverse = None if reverse_model is None else Translator(reverse_model, batch_size=batch_size, **changes)
     _check_directions(forward, reverse)
     pairs = list(read_pairs(source, target))
-    align_lot = partial(_align_lot, forward, reverse, symmetrisation, is_tokenised, by_attention)
+    align_lot = partial(_align_lot, forward, reverse, symmetrisation, is_tokenised, by, threshold)
     lots = _lots(pairs, min(BATCHES_A_LOT * batch_size, -(-len(pairs) // workers)))
     alignments = itertools.chain.from_iterable(map_in_forks(align_lot, lots, workers))
     if output is None:
@@ -87,16 +97,17 @@ def align(
 def _align_lot(
     forward: Translator,
     reverse: Translator | None,
-    method: Literal["forward", "reverse", "intersection", "union", "grow-diag-final-and"],
+    joining: Literal["mean", "forward", "reverse", "intersection", "union", "grow-diag-final-and"] | None,
     is_tokenised: bool,
-    by_attention: bool,
+    by: Literal["posteriors", "path", "attention"] | None,
+    threshold: float,
     pairs: list[tuple[str, str]],
 ) -> list[Alignment]:
     from alidade.forced_alignment import align_both_ways, align_pairs
 
     if reverse is not None:
-        return align_both_ways(forward, reverse, pairs, method, is_tokenised=is_tokenised, by_attention=by_attention)
-    aligned = align_pairs(forward, pairs, is_tokenised=is_tokenised, by_attention=by_attention)
+        return align_both_ways(forward, reverse, pairs, joining, is_tokenised=is_tokenised, by=by, threshold=threshold)
+    aligned = align_pairs(forward, pairs, is_tokenised=is_tokenised, by=by, threshold=threshold)
     return [pair.alignment for pair in aligned if pair.alignment is not None]
 
 

@@ -38,6 +38,7 @@ from alidade.search.candidates import (
 from alidade.search.constraints import Constraints, EvaluatedRows
 from alidade.search.ending import Endings
 from alidade.search.hypotheses import Cells, History, Hypothesis, SearchResult
+from alidade.search.lattice import Lattice
 from alidade.search.lexicon import Lexicon
 from alidade.search.prefix import FREE, GivenWords, allow_only, put_given
 from alidade.search.pruning import BestPasts, pruning_of
@@ -160,6 +161,7 @@ class _BatchSearch:
         self._num_evaluations: Tensor | int = 0
         self._num_picked: Tensor | int = 0
         """(B,), or one number for all sentences: the baselines'."""
+        self._lattice = Lattice(source.shape[1]) if self._only_aligns and self._alignment is not None else None
         shape = (len(requests), self._beam_size)
         self._history = History(*shape, max(limits), has_positions=self._alignment is not None)
 
@@ -331,6 +333,8 @@ class _BatchSearch:
         if not self._endings.live:
             return
         self._history.append(self._step, beam)
+        if self._lattice is not None:
+            self._lattice.append(self._ways_to(beam), beam.positions)
         self._scores, self._words, self._positions = beam.scores, beam.words, beam.positions
         self._lexical.commit(picked.rows, beam.parents)
         if self._alignment is not None:
@@ -372,7 +376,23 @@ class _BatchSearch:
                 num_evaluations=_count_of(row, self._num_evaluations),
                 num_picked=_count_of(row, self._num_picked),
                 num_steps=self._step + 1,
+                posteriors=None if self._lattice is None else self._posteriors(row),
             )
+
+    def _ways_to(self, beam: Cells) -> Tensor:
+        """(B, k, K): what each way from the beam before to this one adds to the score."""
+        assert self._position_logp is not None
+        places = beam.positions[:, None].expand(-1, self._position_logp.shape[1], -1)
+        ways = self._settings.alignment_weight * self._position_logp.gather(2, places)
+        words = (self._settings.lexical_weight * beam.lexical_logp).masked_fill(beam.scores == -math.inf, -math.inf)
+        return ways + words[:, None]
+
+    def _posteriors(self, row: int) -> Tensor:
+        """(I, S) of a sentence that ends; what `</s>` itself costs is the same for all hypotheses, or nearly."""
+        assert self._lattice is not None
+        assert self._position_logp is not None
+        to_end = self._position_logp[row, :, self._end_positions[row, 0]]
+        return self._lattice.posteriors(row, self._settings.alignment_weight * to_end)
 
     def _cut_off(self, row: int) -> Hypothesis:
         """The best hypothesis of the present beam, for a sentence that has come to a dead end."""
@@ -386,6 +406,8 @@ class _BatchSearch:
         kept = torch.tensor(rows)
         self._endings.keep(rows)
         self._history.keep(kept)
+        if self._lattice is not None:
+            self._lattice.keep(kept)
         self._lexical.keep(kept)
         if self._alignment is not None:
             self._alignment.keep(kept)

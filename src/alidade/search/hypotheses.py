@@ -56,6 +56,8 @@ class SearchResult:
     num_picked: int
     """Pairs that pruning let pass, evaluated or not: what the paper's algorithm 1 would have evaluated."""
     num_steps: int
+    posteriors: Tensor | None = None
+    """(I, S) how likely each position is for each given word, if the whole target was given."""
 
     @property
     def best(self) -> Hypothesis:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -85,17 +85,41 @@ def score_pairs(
 def best_positions(
     system: Any, sources: Sequence[Ids], targets: Sequence[Ids], settings: SearchSettings, batch_size: int = 32
 ) -> list[tuple[int, ...]]:
-    """The best alignment of given pairs: b_1 .. b_I for each, found by the search with the target forced.
-
-    Empty for the baselines. A pair whose `</s>` no jump can reach keeps the best positions found before it.
-    """
+    """The best alignment of given pairs: b_1 .. b_I for each. Empty for the baselines."""
     if not system.lexical.is_assisted:
         return [()] * len(sources)
+    return [path.positions for path in align_targets(system, sources, targets, settings, batch_size)]
+
+
+class AlignedTarget(NamedTuple):
+    """Where the pieces of a given target come from."""
+
+    positions: tuple[int, ...]
+    """b_1 .. b_I: the best path."""
+    posteriors: Tensor
+    """(I, J + 2) how likely each position is, summed over paths; `<s>` and `</s>` are the first and the last."""
+
+
+def align_targets(
+    system: Any, sources: Sequence[Ids], targets: Sequence[Ids], settings: SearchSettings, batch_size: int = 32
+) -> list[AlignedTarget]:
+    """Align given pairs by the search with the target forced; only assisted systems can.
+
+    A pair whose `</s>` no jump can reach keeps the best positions found before it.
+    """
     changes = {"shortlist": "none", "beam_size": max(settings.beam_size, MIN_ALIGNING_BEAM)}  # all words are given
     search = BeamSearch(system, settings.model_copy(update=changes))
     requests = [Request(*pair, is_whole_target=True) for pair in zip(sources, targets, strict=True)]
     results = map_batches(search.search, requests, lambda request: len(request.prefix), batch_size)
-    return [result.best.positions for result in results]
+    return [
+        AlignedTarget(result.best.positions, _as_far_as(result.posteriors, source))
+        for source, result in zip(sources, results, strict=True)
+    ]
+
+
+def _as_far_as(posteriors: Tensor | None, source: Ids) -> Tensor:
+    assert posteriors is not None, "a search with the whole target given has them"
+    return posteriors[:, : len(source) + 2]
 
 
 @torch.inference_mode()
