@@ -78,8 +78,8 @@ def all_links(
             for method in METHODS:
                 yield name, method, [symmetrise(*both, method) for both in zip(there, back, strict=True)]
     if forward is not None and reverse is not None:
-        translators = [open_model(folder / "system") for folder in (forward, reverse)]
-        yield "assisted posteriors", "mean", align_both_ways(*translators, pairs, "mean", is_tokenised=True)
+        systems = open_model(forward / "system"), open_model(reverse / "system")
+        yield "assisted posteriors", "mean", align_both_ways(*systems, pairs, "mean", is_tokenised=True)
 
 
 def open_model(folder: Path) -> Translator:
