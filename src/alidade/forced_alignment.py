@@ -27,6 +27,7 @@ from alidade.alignment.extraction import (
 from alidade.alignment.links import Alignment
 from alidade.alignment.symmetrisation import Symmetrisation, symmetrise
 from alidade.alignment.tokenised import encode_tokenised
+from alidade.errors import AlidadeError
 from alidade.search.scoring import align_targets
 from alidade.text.subwords import Encoding, Subwords
 from alidade.translated import Translation
@@ -126,8 +127,9 @@ def _read(
     targets = [_encode(target, model.target_subwords, model.normalise_target, is_tokenised) for _, target in pairs]
     filled = [number for number in range(len(pairs)) if len(sources[number]) and len(targets[number])]
     given = [Translation(source, target, (), 0.0, 0.0, 0.0) for source, target in zip(sources, targets, strict=True)]
-    if by is None or not translator.is_assisted:  # a baseline has nothing but attention
-        by = "posteriors" if translator.is_assisted else "attention"
+    by = by or ("posteriors" if translator.is_assisted else "attention")
+    if by != "attention" and not translator.is_assisted:
+        raise AlidadeError(f"{model.path}: is a baseline, which has no positions; align by attention")
     evidence: list[Matrix] = [np.zeros((len(one.target), len(one.source) + 2)) for one in given]
     if translator.is_assisted:
         paths = align_targets(
