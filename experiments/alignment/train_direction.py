@@ -3,7 +3,7 @@
     python experiments/alignment/train_direction.py RUNS/alignment-corpora/deen RUNS/alignment-systems/deen
 
 Leaves `transformer/model` and `system` in the second folder. Runs that are finished are skipped, those that were
-killed go on. `--set training.steps=20` and the like go to all three.
+killed go on. `--set training.steps=20` and the like go to all three models, `--set aligned.training.steps=1600` to one.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+MODELS = {"transformer": None, "aligned": "transformer", "jumps": None}
+"""The models of a direction, and the one that each starts from."""
 
 
 def main() -> None:
@@ -27,15 +29,20 @@ def main() -> None:
 
 def train_direction(corpus: Path, folder: Path, overrides: list[str]) -> None:
     """Train and assemble what is not there yet."""
-    baseline = folder / "transformer"
-    for name, init in (("transformer", None), ("aligned", baseline / "model"), ("jumps", None)):
-        settings = [f"training.corpus={corpus}", f"training.folder={folder / name}", *overrides]
+    for name, init in MODELS.items():
+        settings = [f"training.corpus={corpus}", f"training.folder={folder / name}", *overrides_of(name, overrides)]
         if init is not None:
-            settings.append(f"training.init_from={init}")
+            settings.append(f"training.init_from={folder / init / 'model'}")
         if not (folder / name / "model").exists():
             alidade("train", HERE / f"{name}.toml", *[part for setting in settings for part in ("--set", setting)])
     models: list[str | Path] = ["--lexical", folder / "aligned" / "model", "--alignment", folder / "jumps" / "model"]
     alidade("assemble", *models, "--output", folder / "system")
+
+
+def overrides_of(name: str, overrides: list[str]) -> list[str]:
+    """What goes to one model, without its name."""
+    for_others = tuple([f"{other}." for other in MODELS if other != name])
+    return [override.removeprefix(f"{name}.") for override in overrides if not override.startswith(for_others)]
 
 
 def alidade(*arguments: str | Path) -> None:
