@@ -37,6 +37,8 @@ class Lattice:
 
         If no hypothesis can end, none is preferred for it.
         """
+        if not self._steps:  # an empty target
+            return ends.new_zeros(0, self._num_positions)
         if bool((ends == -math.inf).all()):
             ends = torch.zeros_like(ends)
         ways = [SHARPNESS * step[0][sentence] for step in self._steps]
