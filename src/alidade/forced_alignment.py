@@ -20,6 +20,7 @@ import numpy as np
 from alidade.alignment.extraction import (
     Matrix,
     attended_positions,
+    confidences_of_links,
     links_of_shares,
     links_of_words,
     shares_of_words,
@@ -99,22 +100,22 @@ class _GivenPair:
     by: Evidence
     evidence: Matrix
     """(I, J + 2): posteriors or attention."""
+    shares: Matrix
+    """The same of words: (target words, source words)."""
 
-    @property
-    def shares(self) -> Matrix:
-        """(target words, source words)"""
-        return shares_of_words(self.evidence, self.translation.source, self.translation.target)
+    @classmethod
+    def of(cls, translation: Translation, by: Evidence, evidence: Matrix) -> _GivenPair:
+        return cls(translation, by, evidence, shares_of_words(evidence, translation.source, translation.target))
 
     def links(self, threshold: float) -> Alignment:
-        source, target = self.translation.source, self.translation.target
         if self.by == "posteriors":
             return links_of_shares(self.shares, threshold)
         positions = self.translation.positions if self.by == "path" else attended_positions(self.evidence)
-        return links_of_words(positions, source, target)
+        return links_of_words(positions, self.translation.source, self.translation.target)
 
     def linked(self, threshold: float) -> Translation:
-        alignment, shares = self.links(threshold), self.shares
-        confidences = {link: float(shares[link.target, link.source]) for link in alignment}
+        alignment = self.links(threshold)
+        confidences = confidences_of_links(alignment, self.shares)
         return replace(self.translation, alignment=alignment, confidences=confidences)
 
 
@@ -146,7 +147,7 @@ def _read(
         attentions = translator.attention([given[number] for number in filled])
         for number, attention in zip(filled, attentions, strict=True):
             evidence[number] = attention
-    return [_GivenPair(one, by, matrix) for one, matrix in zip(given, evidence, strict=True)]
+    return [_GivenPair.of(one, by, matrix) for one, matrix in zip(given, evidence, strict=True)]
 
 
 def _encode(text: str, subwords: Subwords, normalise: Callable[[str], str], is_tokenised: bool) -> Encoding:

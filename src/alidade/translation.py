@@ -17,7 +17,13 @@ from typing import Any, Literal
 
 import torch
 
-from alidade.alignment.extraction import Matrix, attended_positions, confidences_of_links, links_of_words
+from alidade.alignment.extraction import (
+    Matrix,
+    attended_positions,
+    confidences_of_links,
+    links_of_words,
+    shares_of_words,
+)
 from alidade.alignment.links import Alignment
 from alidade.config import NormalisationSettings, SearchSettings, parse_settings
 from alidade.dictionary.constraints import Constraints, WordBorders
@@ -273,5 +279,6 @@ class Translator:
         attended = attended_positions(attention)
         positions = translation.positions if self.is_assisted else attended
         alignment = links_of_words(positions, translation.source, translation.target)
-        confidences = confidences_of_links(alignment, attention, translation.source, translation.target)
+        shares = shares_of_words(attention, translation.source, translation.target)
+        confidences = confidences_of_links(alignment, shares)
         return replace(translation, alignment=alignment, confidences=confidences, attended=tuple(attended))

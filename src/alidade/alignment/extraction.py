@@ -44,11 +44,8 @@ def links_of_shares(shares: Matrix, threshold: float) -> Alignment:
     return Alignment.of(zip(sources.tolist(), targets.tolist(), strict=True))
 
 
-def confidences_of_links(
-    alignment: Alignment, attention: Matrix, source: Encoding, target: Encoding
-) -> dict[Link, float]:
-    """From 0 to 1 for each link of words; attention: (I, J + 2)."""
-    shares = shares_of_words(attention, source, target)
+def confidences_of_links(alignment: Alignment, shares: Matrix) -> dict[Link, float]:
+    """From 0 to 1 for each link of words; shares: (target words, source words)."""
     return {link: float(shares[link.target, link.source]) for link in alignment}
 
 

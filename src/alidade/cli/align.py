@@ -24,6 +24,7 @@ from alidade.files import read_lines
 
 if TYPE_CHECKING:
     from alidade.alignment.links import Alignment
+    from alidade.forced_alignment import Evidence, Joining
     from alidade.translation import Translator
 
 BATCHES_A_LOT = 8
@@ -97,9 +98,9 @@ def align(
 def _align_lot(
     forward: Translator,
     reverse: Translator | None,
-    joining: Literal["mean", "forward", "reverse", "intersection", "union", "grow-diag-final-and"] | None,
+    joining: Joining | None,
     is_tokenised: bool,
-    by: Literal["posteriors", "path", "attention"] | None,
+    by: Evidence | None,
     threshold: float,
     pairs: list[tuple[str, str]],
 ) -> list[Alignment]:
