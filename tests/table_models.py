@@ -195,6 +195,8 @@ def brute_force(system: TableSystem, source: list[int], settings: SearchSettings
     positions = range(1, len(source) + 1) if system.lexical.is_assisted else [0]
     for length in range(max_length):
         for path in itertools.product(itertools.product(words, positions), repeat=length):
+            if system.lexical.is_assisted and not settings.can_repeat and len(set(path)) < length:
+                continue
             given = [*path, (EOS, len(source) + 1)]
             score = score_path(system, full_source, given, settings)
             if score > -math.inf:

@@ -167,7 +167,7 @@ def test_a_prefix_is_obeyed_and_completed(kind: str) -> None:
 def test_the_searchs_own_alignment_is_the_forced_one(kind: str) -> None:
     """With one path at a time there are no ties and no other history to prefer."""
     system = make_system(kind)
-    found = search_with(system, num_best=1, beam_size=1)
+    found = search_with(system, num_best=1, beam_size=1, can_repeat=True)
     assert any(len(result.best.words) > 2 for result in found)
     forced = [
         Request(r.source, f.best.words, is_whole_target=True) for r, f in zip(some_requests(), found, strict=True)

@@ -33,12 +33,14 @@ def same_results(first: list[SearchResult], second: list[SearchResult]) -> None:
         assert [h.score for h in one.hypotheses] == pytest.approx([h.score for h in other.hypotheses], abs=1e-5)
 
 
+@pytest.mark.parametrize("can_repeat", [False, True])
 @pytest.mark.parametrize("is_assisted", [False, True])
 @pytest.mark.parametrize("length_normalisation", [0.0, 0.6, 1.0])
-def test_an_unlimited_beam_is_brute_force(is_assisted: bool, length_normalisation: float) -> None:
+def test_an_unlimited_beam_is_brute_force(is_assisted: bool, length_normalisation: float, can_repeat: bool) -> None:
     """Vocabulary of three real words, two source words, at most four steps: every path is in the beam."""
     system = table_system(7, is_assisted=is_assisted)
-    settings = settings_of(beam_size=250, length_normalisation=length_normalisation, alignment_weight=0.7)
+    changes = {"length_normalisation": length_normalisation, "can_repeat": can_repeat}
+    settings = settings_of(beam_size=250, alignment_weight=0.7, **changes)
     for source in ([4, 6], [5]):
         expected = brute_force(system, source, settings, max_length=4)
         (result,) = BeamSearch(system, settings).search([Request(source, max_length=4)], num_best=250)

@@ -53,6 +53,13 @@ def test_without_matches_the_models_translate_word_by_word(mode: Mode, is_assist
     assert words([([10, 11, 12], []), ([13], [])], mode, is_assisted) == [(110, 111, 112), (113,)]
 
 
+@pytest.mark.parametrize("mode", ["suggest", "require"])
+def test_an_entry_may_have_a_piece_twice(mode: Mode) -> None:
+    """Given words are none of the repeats that a search prevents."""
+    batch = [([10, 11, 12], [match(2, 2, (200, 241, 241))])]
+    assert words(batch, mode, is_assisted=True) == [(110, 200, 241, 241, 112)]
+
+
 @every_way
 def test_an_entry_replaces_its_words_translation_in_its_place(mode: Mode, is_assisted: bool) -> None:
     batch: list[Sentence] = [

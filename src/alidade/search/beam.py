@@ -42,6 +42,7 @@ from alidade.search.lattice import Lattice
 from alidade.search.lexicon import Lexicon
 from alidade.search.prefix import FREE, GivenWords, allow_only, put_given
 from alidade.search.pruning import BestPasts, pruning_of
+from alidade.search.repeats import NOWHERE, Written
 from alidade.search.roles import AlignmentModel, AlignmentState, LexicalModel, LexicalState
 from alidade.search.shortlist import Shortlist
 from alidade.search.words import WordScorer
@@ -163,6 +164,8 @@ class _BatchSearch:
         """(B,), or one number for all sentences: the baselines'."""
         self._lattice = Lattice(source.shape[1]) if self._only_aligns and self._alignment is not None else None
         shape = (len(requests), self._beam_size)
+        needs_written = self._alignment is not None and not (settings.can_repeat or self._only_aligns)
+        self._written = Written(*shape, max(limits)) if needs_written else None
         self._history = History(*shape, max(limits), has_positions=self._alignment is not None)
 
     def _start_models(self, search: BeamSearch, source: Tensor) -> None:
@@ -256,19 +259,14 @@ class _BatchSearch:
     def _evaluate(self, pairs: Tensor, hypotheses: Tensor, positions: Tensor, row_scores: Tensor) -> RowWords:
         """The best words of rows; row_scores: (R,), the hypotheses' scores with the rows' positions."""
         features = self._lexical.evaluate(hypotheses, positions)
-        rows = None if self._constraints is None else self._rows_to_restrict(self._constraints, hypotheses, positions)
+        rows = self._rows_to_restrict(hypotheses, positions)
         sentences = self._sentences_of(hypotheses) if self._needs_sentences else None
         lots = self._scorer.lots(len(features))
         if len(lots) == 1:
-            words, logp, end_logp = self._best_words(features, sentences, positions, rows)
+            words, logp, end_logp = self._best_words(features, sentences, rows)
         else:
             parts = [
-                self._best_words(
-                    features[lot],
-                    None if sentences is None else sentences[lot],
-                    positions[lot],
-                    rows and rows.part(lot),
-                )
+                self._best_words(features[lot], None if sentences is None else sentences[lot], rows.part(lot))
                 for lot in lots
             ]
             words, logp, end_logp = map(torch.cat, zip(*parts, strict=True))
@@ -281,13 +279,14 @@ class _BatchSearch:
             end_scores.masked_fill_(~is_end, -math.inf)
         return RowWords(pairs, hypotheses, positions, scores, words, logp, end_scores, end_logp)
 
-    def _rows_to_restrict(self, constraints: Constraints, hypotheses: Tensor, positions: Tensor) -> EvaluatedRows:
-        """What the constraints get to see; they count K hypotheses a sentence in the first step as well."""
-        attention = self._lexical.attention() if constraints.needs_attention else None
+    def _rows_to_restrict(self, hypotheses: Tensor, positions: Tensor) -> EvaluatedRows:
+        """Rows as those see them who restrict words: with K hypotheses a sentence in the first step as well."""
+        needs_attention = self._constraints is not None and self._constraints.needs_attention
+        attention = self._lexical.attention() if needs_attention else None
         return EvaluatedRows(hypotheses * (self._beam_size // self._scores.shape[1]), positions, attention)
 
     def _best_words(
-        self, features: Tensor, sentences: Tensor | None, positions: Tensor, rows: EvaluatedRows | None
+        self, features: Tensor, sentences: Tensor | None, rows: EvaluatedRows
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The best words of one lot of rows and their log p_lex, (r, k) each, and log p_lex of `</s>`, (r,).
 
@@ -296,22 +295,29 @@ class _BatchSearch:
         if self._shortlist is None or sentences is None:
             word_logp = self._scorer.word_logp(features)
         else:
-            word_logp = self._shortlist.word_logp(features, sentences, positions)
-            if rows is None and not self._is_given:
+            word_logp = self._shortlist.word_logp(features, sentences, rows.positions)
+            if self._constraints is None and not self._is_given:
                 end_logp = word_logp[:, EOS].clone()
+                if self._written is not None:
+                    self._written.forbid(rows.hypotheses, rows.positions, word_logp, self._shortlist.columns)
                 return *self._shortlist.best_words(word_logp, self._beam_size), end_logp
             word_logp = self._shortlist.over_vocabulary(word_logp)
-        if self._constraints is not None and rows is not None:
-            self._constraints.restrict(rows, word_logp)
+        free_positions = rows.positions
+        if self._constraints is not None:
+            given_rows = self._constraints.restrict(rows, word_logp)
+            free_positions = free_positions.index_fill(0, given_rows, NOWHERE)
         end_logp = word_logp[:, EOS].clone()
-        if not self._is_given:
-            return *self._scorer.best_words(word_logp, self._beam_size), end_logp
-        given = self._given.at(self._step)[sentences]
-        only = allow_only(given, word_logp, end_logp)
-        if self._given.are_all_given(self._step):
-            return *only, end_logp
+        given = only = None
+        if sentences is not None and self._is_given:
+            given = self._given.at(self._step)[sentences]
+            only = allow_only(given, word_logp, end_logp)
+            if self._given.are_all_given(self._step):
+                return *only, end_logp
+        if self._written is not None:
+            self._written.forbid(rows.hypotheses, free_positions, word_logp)
         words, logp = self._scorer.best_words(word_logp, self._beam_size)
-        put_given(given, only, words, logp)
+        if given is not None and only is not None:
+            put_given(given, only, words, logp)
         return words, logp, end_logp
 
     @property
@@ -343,6 +349,8 @@ class _BatchSearch:
             # What has nothing left to write is dead; its word may even lie past the vocabulary.
             self._words = beam.words.masked_fill(beam.scores == -math.inf, PAD)
             self._constraints.commit(beam.parents, beam.positions, self._words)
+        if self._written is not None:
+            self._written.commit(beam.parents, beam.positions, self._words)
         self._step += 1
         if len(self._scores) - len(self._endings.live) >= max(1.0, ENDED_SHARE * len(self._scores)):
             self._keep(list(self._endings.live))
@@ -413,6 +421,8 @@ class _BatchSearch:
             self._alignment.keep(kept)
         if self._constraints is not None:
             self._constraints.keep(kept)
+        if self._written is not None:
+            self._written.keep(kept)
         if self._shortlist is not None:
             self._shortlist.keep(kept)
         self._given.keep(kept)

@@ -59,9 +59,10 @@ class Constraints(Protocol):
         evaluate a pair at -inf, and "all if none survive" means all that are finite.
         """
 
-    def restrict(self, rows: EvaluatedRows, word_logp: Tensor) -> None:
+    def restrict(self, rows: EvaluatedRows, word_logp: Tensor) -> Tensor:
         """Set to -inf, in place, what these rows may not write: word_logp is (R, V), `</s>` among its columns.
 
+        Gives the rows whose words are given, not chosen: those are not to be restricted any further.
         Finite values may be changed, too, but stay at most zero. A row may have nothing left to write, but not
         all rows of a living hypothesis.
         """

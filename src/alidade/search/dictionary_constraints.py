@@ -112,12 +112,12 @@ class DictionaryConstraints:
         is_allowed = torch.where(points_at_unused, is_same_match, is_allowed)
         return torch.where((wants_end & has_unused)[:, None], is_unused, is_allowed)
 
-    def restrict(self, rows: EvaluatedRows, word_logp: Tensor) -> None:
+    def restrict(self, rows: EvaluatedRows, word_logp: Tensor) -> Tensor:
         """Apply to each row the rule of its hypothesis's state at the position that it translates."""
         slots = self._slot_of_cell[rows.hypotheses]
         index = (slots < len(self._grid)).nonzero().view(-1)  # (r,)
         if not len(index):
-            return
+            return _NO_ROWS
         slots = slots[index]
         numbers = self._rule_table[slots, self._pointed_positions(rows, index)]
         if self._is_assisted:
@@ -129,7 +129,7 @@ class DictionaryConstraints:
         is_ruled = numbers > 0
         self._note_begun(rows, index[is_ruled], numbers[is_ruled])
         is_ruled &= ~self._is_given[slots]
-        self._apply(numbers[is_ruled].tolist(), index[is_ruled].tolist(), word_logp)
+        return self._apply(numbers[is_ruled].tolist(), index[is_ruled].tolist(), word_logp)
 
     def _pointed_positions(self, rows: EvaluatedRows, index: Tensor) -> Tensor:
         """(r,) the source positions that rows translate: j(i) by attention, or b_i."""
@@ -173,10 +173,11 @@ class DictionaryConstraints:
             if begins := self._grid.rules[number].begins:
                 self._begun[hypothesis, position] = begins
 
-    def _apply(self, numbers: list[int], rows: list[int], word_logp: Tensor) -> None:
+    def _apply(self, numbers: list[int], rows: list[int], word_logp: Tensor) -> Tensor:
+        """Let rows write what their rules say; gives those that can write nothing else."""
         rules = [self._grid.rules[number] for number in numbers]
         if not rules:
-            return
+            return _NO_ROWS
         forced = torch.tensor([row for row, rule in zip(rows, rules, strict=True) if not rule.is_free]).long()
         fresh = torch.tensor(
             [row for row, rule in zip(rows, rules, strict=True) if rule.is_free and rule.starts_word]
@@ -193,6 +194,7 @@ class DictionaryConstraints:
             word_logp.index_copy_(0, fresh, words)
         word_logp[*_pairs(rows, [rule.banned for rule in rules])] = -math.inf
         word_logp[*allowed] = kept
+        return forced
 
     def end(self, parent: int, position: int, word: int) -> tuple[Use, ...]:
         """The used matches of a hypothesis that ends."""
@@ -223,6 +225,9 @@ class DictionaryConstraints:
             self._rule_table = torch.from_numpy(self._grid.rule_table)  # (n, S)
             self._is_given = torch.from_numpy(self._grid.is_given())  # (n,)
             self._must_hurry = torch.from_numpy(self._grid.must_hurry())  # (n,)
+
+
+_NO_ROWS = torch.zeros(0, dtype=torch.long)
 
 
 def _pairs(rows: list[int], words: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:

@@ -49,6 +49,8 @@ class Shortlist:
         self._scorer = scorer.among(self._words)
         column_of = np.zeros(scorer.num_words, dtype=np.int64)
         column_of[words] = np.arange(len(words))
+        self.columns = torch.from_numpy(column_of)
+        """(V,) where words are among the listed ones; 0, `<pad>`, if they are not."""
         is_listed = _table(at_pieces, anywhere, column_of, len(words))  # (B, S, U)
         is_foreign = np.logical_not(is_listed.any(axis=1))
         self._is_foreign = _padded_table(is_foreign, self._scorer) if is_foreign.any() else None
