@@ -164,6 +164,18 @@ def test_a_prefix_is_obeyed_and_completed(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ASSISTED)
+def test_translations_end_when_nothing_is_left_to_write(kind: str) -> None:
+    """One source word and a vocabulary that is smaller than the least length; the rest of the batch goes on."""
+    system = make_system(kind)
+    longer = [Request([7, *range(5, 25)], min_length=VOCABULARY + 5, max_length=VOCABULARY + 20)] * 20
+    short = Request([7], min_length=VOCABULARY + 5, max_length=VOCABULARY + 20)
+    for result in search_with(system, requests=[short, *longer]):
+        written = list(zip(result.best.words, result.best.positions, strict=True))
+        assert len(set(written)) == len(written) > 20
+        assert all(0 <= word < VOCABULARY for word in result.best.words)
+
+
+@pytest.mark.parametrize("kind", ASSISTED)
 def test_the_searchs_own_alignment_is_the_forced_one(kind: str) -> None:
     """With one path at a time there are no ties and no other history to prefer."""
     system = make_system(kind)

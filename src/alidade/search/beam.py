@@ -345,9 +345,10 @@ class _BatchSearch:
         self._lexical.commit(picked.rows, beam.parents)
         if self._alignment is not None:
             self._alignment.commit(beam.parents)
-        if self._constraints is not None:
+        if self._constraints is not None or self._written is not None:
             # What has nothing left to write is dead; its word may even lie past the vocabulary.
             self._words = beam.words.masked_fill(beam.scores == -math.inf, PAD)
+        if self._constraints is not None:
             self._constraints.commit(beam.parents, beam.positions, self._words)
         if self._written is not None:
             self._written.commit(beam.parents, beam.positions, self._words)
