@@ -17,41 +17,39 @@ import torch
 from torch import Tensor
 
 NOWHERE = -1
+"""The position of rows that may write what they like."""
 
 
 class Written:
     """What each hypothesis of a batch has written, and at which positions."""
 
     def __init__(self, num_sentences: int, beam_size: int, max_length: int) -> None:
-        shape = (num_sentences, beam_size, max_length)
-        self._words = torch.zeros(shape, dtype=torch.long)
-        self._positions = torch.full(shape, NOWHERE)
+        self._past = torch.zeros((2, num_sentences, beam_size, max_length), dtype=torch.long)
+        """Words and positions."""
         self._num_steps = 0
 
     def forbid(self, hypotheses: Tensor, positions: Tensor, word_logp: Tensor, columns: Tensor | None = None) -> None:
         """Set to -inf, in place, what rows of these hypotheses would repeat at these positions, (R,) both.
 
-        word_logp: (R, V), or (R, U) if `columns`, (V,), says where words are; position NOWHERE forbids nothing.
+        word_logp: (R, V), or (R, U) if `columns`, (V,), says where words are.
         """
         if not self._num_steps:
             return
-        past = self._positions.flatten(0, 1)[:, : self._num_steps].index_select(0, hypotheses)  # (R, T)
-        is_here = (past == positions[:, None]) & (positions >= 0)[:, None]
+        words, past_positions = self._past.flatten(1, 2)[:, :, : self._num_steps]
+        is_here = past_positions.index_select(0, hypotheses) == positions[:, None]  # (R, T)
         rows, steps = is_here.nonzero(as_tuple=True)
-        words = self._words.flatten(0, 1)[hypotheses[rows], steps]
-        word_logp[rows, words if columns is None else columns[words]] = -math.inf
+        repeated = words[hypotheses[rows], steps]
+        word_logp[rows, repeated if columns is None else columns[repeated]] = -math.inf
 
     def commit(self, parents: Tensor, positions: Tensor, words: Tensor) -> None:
         """The next beam, (B, K) each."""
-        num_steps = self._num_steps
-        if num_steps:
-            chosen = parents[:, :, None].expand(-1, -1, num_steps)
-            for past in (self._words, self._positions):
-                past[:, :, :num_steps] = past[:, :, :num_steps].gather(1, chosen)
-        self._words[:, :, num_steps] = words
-        self._positions[:, :, num_steps] = positions
+        if self._num_steps:
+            past = self._past[..., : self._num_steps]
+            past.copy_(past.gather(2, parents[None, :, :, None].expand_as(past)))
+        self._past[0, ..., self._num_steps] = words
+        self._past[1, ..., self._num_steps] = positions
         self._num_steps += 1
 
     def keep(self, sentences: Tensor) -> None:
         """Go on with these sentences only."""
-        self._words, self._positions = self._words[sentences], self._positions[sentences]
+        self._past = self._past[:, sentences]
