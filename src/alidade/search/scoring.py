@@ -19,9 +19,9 @@ from alidade.text.vocabulary import PAD
 
 Ids = Sequence[int]
 
-MIN_ALIGNING_BEAM = 12
-"""Positions kept at a time when the target is given: fewer make more errors, and more cost hardly anything, since each
-position is evaluated once whatever their number (experiments/LOG.md)."""
+MIN_ALIGNING_BEAM = 30
+"""Positions kept at a time when the target is given: fewer make more errors, the more so the longer the sentence, and
+more cost little, since each position is evaluated once whatever their number (experiments/LOG.md)."""
 
 
 @dataclass(frozen=True, slots=True)
