@@ -40,7 +40,7 @@ Evidence = Literal["posteriors", "path", "attention"]
 Joining = Symmetrisation | Literal["mean"]
 """How two directions become one alignment."""
 
-THRESHOLD = 0.28
+THRESHOLD = 0.3
 """Words are linked if their (mean) probability is at least this: the lowest alignment error on half of the
 Romanian–English gold pairs (experiments/LOG.md)."""
 

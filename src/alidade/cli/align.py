@@ -53,7 +53,7 @@ def align(
     ] = None,
     threshold: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Link words that are at least as likely; more links if lower.")
-    ] = 0.28,
+    ] = 0.3,
     is_tokenised: Annotated[
         bool, typer.Option("--tokenised", help="Words are what stands between spaces, as in gold alignments.")
     ] = False,
