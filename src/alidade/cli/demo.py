@@ -16,7 +16,7 @@ SENTENCES = (
     "The file could not be saved because the disk is full.",
     "Please restart the computer to finish the installation.",
 )
-TERMS = ("house=clădire|clădirea|clădirii", "disk=volumul|volum", "installation=configurarea|configurare")
+TERMS = ("children=puști|puștii", "disk=volumul|volum", "installation=configurarea|configurare")
 """Wanted translations; the model chooses the form that suits the sentence."""
 
 
