@@ -59,7 +59,7 @@ newstest2016, the paper's test set, is far from the training data.
 | --- | --- | --- | --- |
 {figures}
 Dev perplexity {perplexity:.2f}, given the aligner's positions. The weights are stored in eight bits with a scale for
-each row; `experiments/README.md` has the same system in 32 bits, the plain transformer, and the commands.
+each row; `experiments/README.md` has what it began as, in 32 bits, and the commands.
 """
 
 
