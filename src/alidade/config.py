@@ -145,6 +145,16 @@ class AlignerSettings(Settings):
     _paths = field_validator("train_links", "dev_links")(_relative_to_file)
 
 
+class ResamplingSettings(Settings):
+    """Training pairs cut into pieces anew, with merges left out at random: for small bitexts (BPE-dropout, Provilkov et
+    al. 2020; subwords.kind = "bpe")."""
+
+    copies: Count = 0
+    """Train on this many copies of the bitext, all cut differently; 0: on the bitext as it is."""
+    dropout: Share = 0.1
+    """The probability that a merge of two pieces is left out."""
+
+
 class DevSettings(Settings):
     """A held-out bitext, two line-parallel files. It is normalised, never dropped from."""
 
@@ -166,8 +176,17 @@ class PrepareConfig(Settings):
     cleaning: CleaningSettings = CleaningSettings()
     subwords: SubwordSettings = SubwordSettings()
     aligner: AlignerSettings = AlignerSettings()
+    resampling: ResamplingSettings = ResamplingSettings()
 
     _paths = field_validator("corpus")(_relative_to_file)
+
+    @model_validator(mode="after")
+    def _pieces_can_be_resampled(self) -> Self:
+        if self.resampling.copies and self.subwords.kind != "bpe":
+            raise ValueError(
+                f'resampling leaves out merges, which subwords.kind = "{self.subwords.kind}" does not have'
+            )
+        return self
 
 
 class TransformerSettings(Settings):

@@ -29,6 +29,9 @@ from alidade.text.subwords import Encoding, Subwords
 FORMAT = 1
 """Raised when the layout of the folder changes."""
 
+RESAMPLED = "resampled"
+"""The split of training pairs that were cut into pieces anew (`text/resampling.py`)."""
+
 IntArray = npt.NDArray[np.int64]
 Example = tuple[Sequence[int], Sequence[int], Sequence[int] | None]
 """Source ids, target ids and, if there are any, positions; all without `<s>` and `</s>`."""
@@ -124,6 +127,8 @@ class PreparedCorpus:
     """Changes with the pieces, the positions or the vocabularies."""
     settings: dict[str, Any]
     """The settings that the corpus was prepared with."""
+    resampled: Split | None = None
+    """The training pairs cut into pieces anew, several times over, if that was asked for."""
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -145,7 +150,13 @@ class PreparedCorpus:
             Subwords.load(layout.subwords("target"), manifest["target_language"]),
             manifest["fingerprint"],
             manifest["settings"],
+            splits.get(RESAMPLED),
         )
+
+    @property
+    def learned_pairs(self) -> Split:
+        """What models are trained on."""
+        return self.train if self.resampled is None else self.resampled
 
     @property
     def normalisation(self) -> NormalisationSettings:

@@ -136,12 +136,13 @@ def _encode_split(
 def _encode_chunk(shared: SharedSubwords, pairs: list[tuple[str, str]]) -> tuple[SidePieces, SidePieces]:
     source, target = shared.load()
     return (
-        _side_pieces([source.encode_ids(text) for text, _ in pairs]),
-        _side_pieces([target.encode_ids(text) for _, text in pairs]),
+        side_pieces([source.encode_ids(text) for text, _ in pairs]),
+        side_pieces([target.encode_ids(text) for _, text in pairs]),
     )
 
 
-def _side_pieces(encoded: list[tuple[list[int], list[int]]]) -> SidePieces:
+def side_pieces(encoded: list[tuple[list[int], list[int]]]) -> SidePieces:
+    """From the ids and words of each sentence."""
     ids = itertools.chain.from_iterable([ids for ids, _ in encoded])
     words = itertools.chain.from_iterable([words for _, words in encoded])
     lengths = np.array([len(ids) for ids, _ in encoded], dtype=np.int64)

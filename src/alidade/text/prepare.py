@@ -1,14 +1,15 @@
-"""`alidade prepare`: from raw bitext to a prepared corpus, in five stages.
+"""`alidade prepare`: from raw bitext to a prepared corpus, in five stages or six.
 
     clean      bitexts -> clean text; dropped pairs are counted by reason
     subwords   clean text -> sentencepiece models
     encode     clean text -> pieces
     align      clean text -> links in both directions
-    positions  links -> one source position for each target piece, and `corpus.json`
+    positions  links -> one source position for each target piece
+    resample   pieces and positions -> pairs cut into pieces anew, if `resampling.copies` asks for them
 
 All but the aligner stream through chunks of pairs, in as many processes as there are cores. What the stages do lies in
-`text/clean_stage.py`, `text/piece_stages.py` and `text/link_stages.py`; this module says in what order, and when one
-can be skipped.
+`text/clean_stage.py`, `text/piece_stages.py`, `text/link_stages.py` and `text/resampling.py`; this module says in what
+order, and when one can be skipped.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from alidade.errors import AlidadeError
 from alidade.files import file_stamp, hold_folder
 from alidade.parallel import Workers, available_cores
 from alidade.text.clean_stage import clean_bitexts
-from alidade.text.corpus import PreparedCorpus, SplitManifest, write_manifest
+from alidade.text.corpus import RESAMPLED, PreparedCorpus, Split, SplitManifest, write_manifest
 from alidade.text.layout import SIDES, Layout
 from alidade.text.link_stages import align_units, store_positions
 from alidade.text.piece_stages import encode_texts, learn_subwords, subwords_like
+from alidade.text.resampling import resample_pairs
 from alidade.text.stages import StageResult, StageRunner
 from alidade.text.subwords import Subwords
 
@@ -56,7 +58,9 @@ class Preparation:
             subwords = self._learn_subwords(clean)
             encode = self._encode(subwords)
             align = self._align(clean, encode)
-            self._store(clean, encode, align)
+            positions = self._store(clean, encode, align)
+            resampled = self._resample(positions)
+            self._write_manifest(encode.report, positions.report, resampled and resampled.report)
         return PreparedCorpus.open(self.config.corpus)
 
     def _clean(self) -> StageResult:
@@ -106,17 +110,15 @@ class Preparation:
     def _store(self, clean: StageResult, encode: StageResult, align: StageResult | None) -> StageResult:
         aligner = self.config.aligner
         given = [file_stamp(path) for path in (aligner.train_links, aligner.dev_links) if path]
-        outputs = [self.layout.manifest] + [self.layout.positions(split) for split in self._aligned_splits()]
+        outputs = [self.layout.positions(split) for split in self._aligned_splits()]
 
         def store() -> dict[str, Any]:
-            report = {
+            return {
                 split: store_positions(
                     self._subwords(), aligner, self.layout, split, clean.report, self._workers, self.console
                 )
                 for split in self._aligned_splits()
             }
-            self._write_manifest(encode.report, report)
-            return report
 
         return self._run(
             "positions",
@@ -125,7 +127,22 @@ class Preparation:
             store,
         )
 
-    def _write_manifest(self, encoded: dict[str, Any], positions: dict[str, Any]) -> None:
+    def _resample(self, positions: StageResult) -> StageResult | None:
+        settings = self.config.resampling
+        if not settings.copies:
+            return None
+        train = Split(self.config.corpus, "train", "train" in positions.report)
+        arrays = [path for side in SIDES for path in self.layout.arrays(RESAMPLED, side)]
+        return self._run(
+            "resample",
+            [positions.fingerprint, settings.model_dump(mode="json")],
+            [*arrays, self.layout.positions(RESAMPLED)],
+            lambda: resample_pairs(self._subwords(), settings, self.layout, train, self._workers, self.console),
+        )
+
+    def _write_manifest(
+        self, encoded: dict[str, Any], positions: dict[str, Any], resampled: dict[str, Any] | None
+    ) -> None:
         splits: dict[str, SplitManifest] = {}
         for split in self.splits:
             hashes = [positions[split]["content"]] if split in positions else []
@@ -133,6 +150,12 @@ class Preparation:
                 "size": encoded[split]["pairs"],
                 "has_positions": split in positions,
                 "content": [*encoded[split]["content"], *hashes],
+            }
+        if resampled is not None:
+            splits[RESAMPLED] = {
+                "size": resampled["pairs"],
+                "has_positions": "train" in positions,
+                "content": resampled["content"],
             }
         write_manifest(self.layout, *self._subwords(), splits, self.config.model_dump(mode="json"))
 

@@ -101,6 +101,15 @@ class Subwords:
         """Changes with the model and the language, and with nothing else."""
         return hashlib.sha256(self.model + self.language.encode()).hexdigest()
 
+    @functools.cached_property
+    def spelling_ids(self) -> dict[str, int]:
+        """The ids of the pieces that spell text (`<s>`, `<unk>` and bytes do not).
+
+        Of the pieces that byte-pair encoding puts together from others, those with lower ids come first.
+        """
+        special = {UNK, *self._silent, *self._bytes}
+        return {piece: i for i, piece in enumerate(self._pieces) if i not in special}
+
     def piece(self, piece_id: int) -> str:
         """How a piece is written, "▁Haus"."""
         return self._pieces[piece_id]
