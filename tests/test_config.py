@@ -125,7 +125,7 @@ def test_settings_cannot_change(tmp_path: Path) -> None:
         settings.beam_size = 4  # type: ignore[misc]  # that is the point
 
 
-@pytest.mark.parametrize("path", sorted(Path(__file__).parent.parent.glob("experiments/*/prepare.toml")), ids=str)
+@pytest.mark.parametrize("path", sorted(Path(__file__).parent.parent.glob("experiments/*/prepare*.toml")), ids=str)
 def test_the_experiments_settings_are_valid(path: Path) -> None:
     assert load_config(PrepareConfig, path).bitext
 

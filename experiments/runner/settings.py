@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from alidade.config import Settings, TrainConfig, load_config
+from alidade.config import PrepareConfig, Settings, TrainConfig, load_config
 from alidade.errors import AlidadeError, suggest_name
 
 EXPERIMENTS = Path(__file__).parent.parent
@@ -155,6 +155,14 @@ class Library:
     def training_file(self, task: str, name: str) -> Path:
         """The settings that a run is trained with."""
         return self.folder / task / f"{name}.toml"
+
+    def preparation(self, task: str, corpus: Path) -> PrepareConfig:
+        """The settings that a corpus is prepared with: of those beside `task.toml`, the ones that write it."""
+        for path in sorted((self.folder / task).glob("prepare*.toml")):
+            config = load_config(PrepareConfig, path)
+            if config.corpus.resolve() == corpus.resolve():
+                return config
+        raise AlidadeError(f"{self.folder / task}: no prepare*.toml there writes {corpus.resolve()}")
 
     def run_folder(self, task: str, name: str) -> Path:
         """Where a run is: where its training file says, or in the task's runs under its own name."""

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from alidade.cli.assemble import assemble
 from alidade.cli.tune import tune
-from alidade.config import PrepareConfig, TrainConfig, load_config
+from alidade.config import TrainConfig, load_config
 from alidade.errors import AlidadeError
 from alidade.files import file_stamp, read_json
 from alidade.models.folder import SEARCH_FILE, WEIGHTS_FILE, copy_model_folder, load_model_folder
@@ -81,14 +81,13 @@ def make_system(shop: Workshop, name: str, row: TranslationRow) -> ReadySystem:
 
 
 def _ensure_trained(shop: Workshop, task: str, name: str) -> None:
-    path = shop.library.training_file(task, name)
-    config = load_config(TrainConfig, path)
+    config = load_config(TrainConfig, shop.library.training_file(task, name))
     if _is_finished(config.training.folder):
         return
     if not shop.may_train:
         raise MissingCellError(f"`{name}` is not trained{_progress(config)}")
-    prepare = path.parent / "prepare.toml"
-    Preparation(load_config(PrepareConfig, prepare), shop.workers, shop.console).run()
+    preparation = shop.library.preparation(task, config.training.corpus)
+    Preparation(preparation, shop.workers, shop.console).run()
     train(config, shop.console)
 
 

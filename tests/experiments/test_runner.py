@@ -62,19 +62,23 @@ def write_task(folder: Path, lab: Path) -> None:
         'tests = ["test"]\npaper_tests = ["test"]\nmoses = true\n'
     )
     sides = {name: f'source = "../../data/{name}.en"\ntarget = "../../data/{name}.ro"\n' for name in ("train", "dev")}
-    (folder / "prepare.toml").write_text(
-        'corpus = "../../runs/enro/corpus"\nsource_language = "en"\ntarget_language = "ro"\n'
+    prepare = (
+        'source_language = "en"\ntarget_language = "ro"\n'
         f"[[bitext]]\n{sides['train']}[dev]\n{sides['dev']}[subwords]\nvocabulary_size = 400\n"
+    )
+    (folder / "prepare.toml").write_text(f'corpus = "../../runs/enro/corpus"\n{prepare}')
+    (folder / "prepare-anew.toml").write_text(
+        f'corpus = "../../runs/enro/corpus-anew"\n{prepare}[resampling]\ncopies = 2\n'
     )
     runs = lab / "runs" / "enro"
     start = {"init_from": runs / "transformer" / "model"}
-    for name, models in {
-        "transformer": {"lexical": TRANSFORMER},
-        "never": {"lexical": TRANSFORMER},
-        "aligned": {"lexical": ALIGNED, **start},
-        "jumps": {"alignment": JUMPS},
-    }.items():
-        write_config(folder / f"{name}.toml", run_config(runs / name, runs / "corpus", **models, **TRAINING))
+    for name, corpus, models in (
+        ("transformer", "corpus", {"lexical": TRANSFORMER}),
+        ("never", "corpus", {"lexical": TRANSFORMER}),
+        ("aligned", "corpus-anew", {"lexical": ALIGNED, **start}),
+        ("jumps", "corpus", {"alignment": JUMPS}),
+    ):
+        write_config(folder / f"{name}.toml", run_config(runs / name, runs / corpus, **models, **TRAINING))
 
 
 def workshop(lab: Path, *, may_train: bool = True) -> tuple[Workshop, io.StringIO]:

@@ -60,7 +60,7 @@ class Preparation:
             align = self._align(clean, encode)
             positions = self._store(clean, encode, align)
             resampled = self._resample(positions)
-            self._write_manifest(encode.report, positions.report, resampled and resampled.report)
+            self._write_manifest(encode, positions, resampled)
         return PreparedCorpus.open(self.config.corpus)
 
     def _clean(self) -> StageResult:
@@ -140,22 +140,21 @@ class Preparation:
             lambda: resample_pairs(self._subwords(), settings, self.layout, train, self._workers, self.console),
         )
 
-    def _write_manifest(
-        self, encoded: dict[str, Any], positions: dict[str, Any], resampled: dict[str, Any] | None
-    ) -> None:
+    def _write_manifest(self, encode: StageResult, positions: StageResult, resampled: StageResult | None) -> None:
+        aligned = positions.report
         splits: dict[str, SplitManifest] = {}
         for split in self.splits:
-            hashes = [positions[split]["content"]] if split in positions else []
+            hashes = [aligned[split]["content"]] if split in aligned else []
             splits[split] = {
-                "size": encoded[split]["pairs"],
-                "has_positions": split in positions,
-                "content": [*encoded[split]["content"], *hashes],
+                "size": encode.report[split]["pairs"],
+                "has_positions": split in aligned,
+                "content": [*encode.report[split]["content"], *hashes],
             }
         if resampled is not None:
             splits[RESAMPLED] = {
-                "size": resampled["pairs"],
-                "has_positions": "train" in positions,
-                "content": resampled["content"],
+                "size": resampled.report["pairs"],
+                "has_positions": "train" in aligned,
+                "content": resampled.report["content"],
             }
         write_manifest(self.layout, *self._subwords(), splits, self.config.model_dump(mode="json"))
 
