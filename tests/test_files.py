@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import os
 from pathlib import Path
 
 import pytest
 
 from alidade.errors import AlidadeError
-from alidade.files import aside_name, file_stamp, hold_folder, open_text, read_json, read_lines, write_aside, write_json
+from alidade.files import aside_name, hash_file, hold_folder, open_text, read_json, read_lines, write_aside, write_json
 
 
 def test_plain_gz_and_xz_read_alike(tmp_path: Path) -> None:
@@ -36,7 +37,19 @@ def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(AlidadeError, match="this is a folder"):
         list(read_lines(tmp_path))
     with pytest.raises(AlidadeError, match=r"nowhere\.txt: no such file"):
-        file_stamp(tmp_path / "nowhere.txt")
+        hash_file(tmp_path / "nowhere.txt")
+
+
+def test_a_hash_is_of_the_content(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.gz", tmp_path / "other.txt"
+    for path in (one, other):
+        path.write_bytes(b"the same")
+    os.utime(other, (0, 0))
+    assert hash_file(one) == hash_file(other)
+    other.write_bytes(b"not quite")
+    assert hash_file(one) != hash_file(other)
+    with pytest.raises(AlidadeError, match="this is a folder"):
+        hash_file(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["cut.gz", "cut.xz"])

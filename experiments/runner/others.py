@@ -22,7 +22,7 @@ from alidade.dictionary.files import load_dictionary, write_entries
 from alidade.dictionary.simulation import ReferencePair, simulate_dictionary
 from alidade.evaluation.plots import plot_attention
 from alidade.evaluation.term_runs import evaluate_terms
-from alidade.files import file_stamp, read_lines
+from alidade.files import hash_file, read_lines
 from alidade.models.folder import WEIGHTS_FILE
 from alidade.text.cleaning import normalise_text
 from alidade.text.corpus import PreparedCorpus
@@ -70,7 +70,7 @@ def _simulate(shop: Workshop, task: TaskSettings, baseline: ReadySystem, work: P
             "reference_words": simulated.num_reference_words,
         }
 
-    inputs = [translated.fingerprint, *map(file_stamp, files[:2])]
+    inputs = [translated.fingerprint, *map(hash_file, files[:2])]
     report = shop.stages(work / "stages").run("simulate", inputs, [path], simulate).report
     return load_dictionary([path]), report
 
@@ -179,7 +179,7 @@ def _system_links(shop: Workshop, name: str, row: AlignmentRow) -> list[Alignmen
         )
         return {}
 
-    stamps = [file_stamp(model / WEIGHTS_FILE) for model in models]
+    stamps = [hash_file(model / WEIGHTS_FILE) for model in models]
     shop.stages(row.runs / "stages").run(name.replace("/", "-"), stamps, [output], work)
     links = read_alignments(output)
     return [alignment.transposed() for alignment in links] if row.is_transposed else list(links)

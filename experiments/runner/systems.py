@@ -16,7 +16,7 @@ from alidade.cli.assemble import assemble
 from alidade.cli.tune import tune
 from alidade.config import TrainConfig, load_config
 from alidade.errors import AlidadeError
-from alidade.files import file_stamp, read_json
+from alidade.files import hash_file, read_json
 from alidade.models.folder import SEARCH_FILE, WEIGHTS_FILE, copy_model_folder, load_model_folder
 from alidade.text.prepare import Preparation
 from alidade.text.stages import StageResult, StageRunner
@@ -71,7 +71,7 @@ def make_system(shop: Workshop, name: str, row: TranslationRow) -> ReadySystem:
     folder = work / "model"
     assembled = stages.run(
         "assemble",
-        [[_weights_stamp(run / "model") for run in runs], row.form],
+        [[hash_file(run / "model" / WEIGHTS_FILE) for run in runs], row.form],
         [folder / WEIGHTS_FILE],
         lambda: _assemble(runs, folder, row),
     )
@@ -106,10 +106,6 @@ def _progress(config: TrainConfig) -> str:
     return f" (update {int(checkpoints[-1].name):,} of {config.training.steps:,})" if checkpoints else ""
 
 
-def _weights_stamp(model: Path) -> dict[str, object]:
-    return file_stamp(model / WEIGHTS_FILE)
-
-
 def _assemble(runs: list[Path], folder: Path, row: TranslationRow) -> dict[str, Any]:
     models = [run / "model" for run in runs]
     if len(models) == 2:
@@ -127,7 +123,7 @@ def _tune(shop: Workshop, stages: StageRunner, task: TaskSettings, folder: Path,
         report: dict[str, Any] = read_json(folder / SEARCH_FILE)
         return report
 
-    inputs = [assembled.fingerprint, file_stamp(source), file_stamp(target), shop.tune_sentences]
+    inputs = [assembled.fingerprint, hash_file(source), hash_file(target), shop.tune_sentences]
     return stages.run("tune", inputs, [folder / SEARCH_FILE], work)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from alidade.cli.translate import translate
 from alidade.evaluation.significance import compare_translations
 from alidade.evaluation.translations import corpus_bleu, score_translations
-from alidade.files import aside_name, file_stamp, read_lines
+from alidade.files import aside_name, hash_file, read_lines
 from runner.settings import TaskSettings, TranslationRow
 from runner.systems import ReadySystem, Workshop, make_system
 
@@ -62,7 +62,7 @@ def _measure_test(
             }
         return figures
 
-    inputs = [translated.fingerprint, other and other.fingerprint, file_stamp(reference), task.moses]
+    inputs = [translated.fingerprint, other and other.fingerprint, hash_file(reference), task.moses]
     scored = shop.stages(system.work / "stages").run(f"score-{test}", inputs, [], work)
     return {"seconds": translated.seconds, **scored.report}
 
@@ -79,7 +79,7 @@ def translate_set(shop: Workshop, task: TaskSettings, system: ReadySystem, name:
         return {}
 
     done = shop.stages(system.work / "stages").run(
-        f"translate-{name}", [system.fingerprint, file_stamp(source)], [output], work
+        f"translate-{name}", [system.fingerprint, hash_file(source)], [output], work
     )
     return Translated(output, done.fingerprint, done.seconds)
 

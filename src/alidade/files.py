@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import gzip
+import hashlib
 import json
 import lzma
 from collections.abc import Iterator
@@ -31,12 +32,12 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def open_bytes(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked if its name ends in .gz or .xz."""
+def open_bytes(path: Path, *, unpack: bool = True) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked if its name ends in .gz or .xz, unless `unpack` is false."""
     if path.is_dir():
         raise AlidadeError(f"{path}: this is a folder, a file is needed")
     try:
-        with _opener(path) as file:
+        with _unpacked(path) if unpack else path.open("rb") as file:
             yield file
     except FileNotFoundError as error:
         raise AlidadeError(f"{error.filename or path}: no such file") from None
@@ -100,16 +101,13 @@ def read_json(path: Path) -> Any:
             raise AlidadeError(f"{path}: not valid JSON: {error}") from None
 
 
-def file_stamp(path: Path) -> dict[str, object]:
-    """What tells whether a file has changed: its name, size and time of change."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        raise AlidadeError(f"{path}: no such file") from None
-    return {"path": str(path.absolute()), "size": status.st_size, "changed": status.st_mtime_ns}
+def hash_file(path: Path) -> str:
+    """What tells whether a file has changed, wherever it lies and whenever it was copied there."""
+    with open_bytes(path, unpack=False) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _opener(path: Path) -> BinaryIO:
+def _unpacked(path: Path) -> BinaryIO:
     if path.suffix == ".gz":
         return cast("BinaryIO", gzip.open(path, "rb"))
     if path.suffix == ".xz":

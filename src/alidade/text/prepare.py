@@ -23,7 +23,7 @@ from rich.console import Console
 
 from alidade.config import PrepareConfig
 from alidade.errors import AlidadeError
-from alidade.files import file_stamp, hold_folder
+from alidade.files import hash_file, hold_folder
 from alidade.parallel import Workers, available_cores
 from alidade.text.clean_stage import clean_bitexts
 from alidade.text.corpus import RESAMPLED, PreparedCorpus, Split, SplitManifest, write_manifest
@@ -70,14 +70,14 @@ class Preparation:
         settings = config.model_dump(mode="json", include={"source_language", "target_language", "bitext", "cleaning"})
         return self._run(
             "clean",
-            [settings, [file_stamp(path) for path in (*bitexts, *dev)]],
+            [settings, [hash_file(path) for path in (*bitexts, *dev)]],
             [self.layout.text(split, side) for split in self.splits for side in SIDES] + [self.layout.origins],
             lambda: clean_bitexts(config, self.layout, self._workers, self.console),
         )
 
     def _learn_subwords(self, clean: StageResult) -> StageResult:
         settings = self.config.subwords
-        taken = [] if settings.like is None else [[file_stamp(path) for path in subwords_like(settings.like)]]
+        taken = [] if settings.like is None else [[hash_file(path) for path in subwords_like(settings.like)]]
         return self._run(
             "subwords",
             [clean.fingerprint, settings.model_dump(mode="json", exclude={"like"}), *taken],
@@ -109,7 +109,7 @@ class Preparation:
 
     def _store(self, clean: StageResult, encode: StageResult, align: StageResult | None) -> StageResult:
         aligner = self.config.aligner
-        given = [file_stamp(path) for path in (aligner.train_links, aligner.dev_links) if path]
+        given = [hash_file(path) for path in (aligner.train_links, aligner.dev_links) if path]
         outputs = [self.layout.positions(split) for split in self._aligned_splits()]
 
         def store() -> dict[str, Any]:
