@@ -10,9 +10,12 @@ import json
 import lzma
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
 from alidade.errors import AlidadeError
+
+if TYPE_CHECKING:
+    from io import BufferedReader
 
 
 @contextlib.contextmanager
@@ -104,7 +107,7 @@ def read_json(path: Path) -> Any:
 def hash_file(path: Path) -> str:
     """What tells whether a file has changed, wherever it lies and whenever it was copied there."""
     with open_bytes(path, unpack=False) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(cast("BufferedReader", file), "sha256").hexdigest()
 
 
 def _unpacked(path: Path) -> BinaryIO:

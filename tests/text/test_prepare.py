@@ -148,8 +148,7 @@ def test_stages_are_skipped_when_nothing_changed(tmp_path: Path) -> None:
 def test_a_new_vocabulary_needs_no_new_alignment_of_words(tmp_path: Path) -> None:
     on_words = {"kind": "eflomal", "unit": "words"}
     prepare(config(tmp_path, aligner=on_words))
-    settings = config(tmp_path, aligner=on_words, subwords={"vocabulary_size": 300})
-    settings.bitext[0].source.touch()
+    settings = config(tmp_path, PAIRS[::-1], aligner=on_words, subwords={"vocabulary_size": 300})
     _, preparation = prepare(settings)
     assert skipped(preparation) == []
     _, preparation = prepare(
