@@ -2,8 +2,8 @@
 
 A small bitext is soon learned by heart. When its words come in other pieces every time, less of it can be, and models
 learn what pieces have in common. The pairs as they are stay in the corpus; the new ones are a split of their own, which
-training reads instead. Positions follow the characters: a new target piece points at the new source piece in
-which the old one's source piece starts.
+training reads instead. Positions follow the characters: a new target piece points at the new source piece in which the
+old one's source piece starts.
 """
 
 from __future__ import annotations
@@ -135,9 +135,9 @@ def _recut_word(subwords: Subwords, ids: list[int], dropout: float, chance: rand
     """Other pieces that spell the same word. sentencepiece can do this too, but not the same every time."""
     known = subwords.spelling_ids
     old_pieces = [subwords.piece(i) for i in ids]
-    if not all(piece in known for piece in old_pieces):
-        return ids
     pieces = list("".join(old_pieces))
+    if not all(piece in known for piece in (*old_pieces, *pieces)):
+        return ids  # spelled in bytes
     while True:
         merges = [
             (known[merged], place)
