@@ -67,6 +67,14 @@ class SideWriter:
         self._ids, self._words, self._offsets = ids, words, offsets
         self._offsets.append([0])
 
+    @property
+    def num_sentences(self) -> int:
+        return self._offsets.size - 1
+
+    @property
+    def num_pieces(self) -> int:
+        return self._ids.size
+
     def append(self, ids: npt.ArrayLike, words: npt.ArrayLike, lengths: npt.ArrayLike) -> None:
         """Add sentences: all their ids and words one after the other, and how many each has."""
         start = self._ids.size

@@ -48,6 +48,9 @@ class Split:
         self._source = _Side(self._layout, name, "source")
         self._target = _Side(self._layout, name, "target")
 
+    def __reduce__(self) -> tuple[type[Self], tuple[Path, str, bool]]:
+        return type(self), (self.folder, self.name, self.has_positions)  # the arrays stay in their files
+
     def __len__(self) -> int:
         return len(self._source.offsets) - 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 from collections import Counter
@@ -18,7 +19,7 @@ from alidade.errors import AlidadeError
 from alidade.files import open_text, write_aside
 from alidade.parallel import CHUNK, Workers, chunked
 from alidade.progress import track
-from alidade.text.arrays import write_side
+from alidade.text.arrays import SideWriter, write_side
 from alidade.text.bitext import count_lines, read_parallel_lines
 from alidade.text.layout import SIDES, Layout, Side
 from alidade.text.subword_training import count_units, train_subwords
@@ -31,6 +32,37 @@ class SidePieces(NamedTuple):
     ids: npt.NDArray[np.int32]
     words: npt.NDArray[np.int32]
     lengths: npt.NDArray[np.int64]
+
+
+class PairsWriter:
+    """Writes the pieces of both sides of a split."""
+
+    def __init__(self, source: SideWriter, target: SideWriter) -> None:
+        self._source, self._target = source, target
+
+    def append(self, source: SidePieces, target: SidePieces) -> None:
+        """Add pairs."""
+        self._source.append(*source)
+        self._target.append(*target)
+
+    def finish(self) -> dict[str, Any]:
+        """Complete the files; returns sizes and hashes."""
+        return {
+            "pairs": self._source.num_sentences,
+            "source_pieces": self._source.num_pieces,
+            "target_pieces": self._target.num_pieces,
+            "content": [self._source.finish(), self._target.finish()],
+        }
+
+
+@contextlib.contextmanager
+def write_pairs(layout: Layout, split: str, subwords: tuple[Subwords, Subwords]) -> Iterator[PairsWriter]:
+    """A writer for the arrays of a split."""
+    with (
+        write_side(layout, split, "source", subwords[0].vocabulary_size) as source,
+        write_side(layout, split, "target", subwords[1].vocabulary_size) as target,
+    ):
+        yield PairsWriter(source, target)
 
 
 class SharedSubwords(NamedTuple):
@@ -116,21 +148,12 @@ def _encode_split(
 ) -> dict[str, Any]:
     total = count_lines(layout.text(split, "source"))
     chunks = workers.map_in_order(functools.partial(_encode_chunk, shared), chunked(read_split(layout, split), CHUNK))
-    num_pairs = num_source = num_target = 0
-    with (
-        write_side(layout, split, "source", subwords[0].vocabulary_size) as source_writer,
-        write_side(layout, split, "target", subwords[1].vocabulary_size) as target_writer,
-    ):
+    with write_pairs(layout, split, subwords) as writer:
         for source, target in track(
             chunks, f"encoding {split}", total, console=console, weigh=lambda c: len(c[0].lengths)
         ):
-            source_writer.append(*source)
-            target_writer.append(*target)
-            num_pairs += len(source.lengths)
-            num_source += len(source.ids)
-            num_target += len(target.ids)
-        content = [source_writer.finish(), target_writer.finish()]
-    return {"pairs": num_pairs, "source_pieces": num_source, "target_pieces": num_target, "content": content}
+            writer.append(source, target)
+        return writer.finish()
 
 
 def _encode_chunk(shared: SharedSubwords, pairs: list[tuple[str, str]]) -> tuple[SidePieces, SidePieces]:

@@ -15,7 +15,6 @@ import operator
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,10 +24,10 @@ from rich.console import Console
 from alidade.config import ResamplingSettings
 from alidade.parallel import CHUNK, Workers
 from alidade.progress import track
-from alidade.text.arrays import write_array, write_side
+from alidade.text.arrays import write_array
 from alidade.text.corpus import RESAMPLED, Split
 from alidade.text.layout import Layout
-from alidade.text.piece_stages import SharedSubwords, SidePieces, side_pieces
+from alidade.text.piece_stages import SharedSubwords, SidePieces, side_pieces, write_pairs
 from alidade.text.subwords import Subwords
 
 
@@ -63,15 +62,11 @@ def resample_pairs(
     console: Console,
 ) -> dict[str, Any]:
     """Write every training pair `settings.copies` times, cut anew each time; returns sizes and hashes."""
-    cut = functools.partial(
-        _recut_chunk, SharedSubwords.of(subwords, layout), settings, layout.folder, train.has_positions
-    )
+    cut = functools.partial(_recut_chunk, SharedSubwords.of(subwords, layout), settings, train)
     step = max(1, CHUNK // settings.copies)
     chunks = [range(first, min(first + step, len(train))) for first in range(0, len(train), step)]
-    num_pairs = num_source = num_target = 0
     with (
-        write_side(layout, RESAMPLED, "source", subwords[0].vocabulary_size) as source_writer,
-        write_side(layout, RESAMPLED, "target", subwords[1].vocabulary_size) as target_writer,
+        write_pairs(layout, RESAMPLED, subwords) as writer,
         write_array(layout.positions(RESAMPLED), np.uint16) as positions_writer,
     ):
         for chunk in track(
@@ -81,21 +76,14 @@ def resample_pairs(
             console=console,
             weigh=lambda chunk: len(chunk.source.lengths),
         ):
-            source_writer.append(*chunk.source)
-            target_writer.append(*chunk.target)
+            writer.append(chunk.source, chunk.target)
             positions_writer.append(chunk.positions)
-            num_pairs += len(chunk.source.lengths)
-            num_source += len(chunk.source.ids)
-            num_target += len(chunk.target.ids)
-        content = [source_writer.finish(), target_writer.finish(), positions_writer.finish()]
-    return {"pairs": num_pairs, "source_pieces": num_source, "target_pieces": num_target, "content": content}
+        report = writer.finish()
+        return {**report, "content": [*report["content"], positions_writer.finish()]}
 
 
-def _recut_chunk(
-    shared: SharedSubwords, settings: ResamplingSettings, folder: Path, has_positions: bool, numbers: range
-) -> _RecutChunk:
+def _recut_chunk(shared: SharedSubwords, settings: ResamplingSettings, train: Split, numbers: range) -> _RecutChunk:
     source_subwords, target_subwords = shared.load()
-    train = Split(folder, "train", has_positions)  # its arrays stay in their files, whatever process reads them
     chance = random.Random(numbers.start)  # noqa: S311 - nothing is kept secret by it
     sources: list[Recut] = []
     targets: list[Recut] = []
@@ -103,7 +91,7 @@ def _recut_chunk(
     for number in numbers:
         source = train.source(number).tolist(), train.source_words(number).tolist()
         target = train.target(number).tolist(), train.target_words(number).tolist()
-        old_positions = train.positions(number).tolist() if has_positions else None
+        old_positions = train.positions(number).tolist() if train.has_positions else None
         for _ in range(settings.copies):
             sources.append(recut(source_subwords, *source, settings.dropout, chance))
             targets.append(recut(target_subwords, *target, settings.dropout, chance))
