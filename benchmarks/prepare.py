@@ -21,8 +21,8 @@ from typing import Annotated
 import typer
 
 from alidade.config import PrepareConfig
+from alidade.corpus.prepare import Preparation
 from alidade.parallel import available_cores
-from alidade.text.prepare import Preparation
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 

@@ -220,7 +220,7 @@ def prepare_corpus(folder: Path, bitext: Bitext, vocabulary: int) -> None:
 
     import sentencepiece
 
-    from alidade.text.corpus import write_corpus
+    from alidade.corpus.store import write_corpus
     from alidade.text.subwords import Subwords
     from alidade.text.vocabulary import BOS, EOS, PAD, UNK
 
@@ -250,7 +250,7 @@ def time_alidade(settings: Path) -> list[tuple[int, float]]:
 
     from alidade.config import TrainConfig, load_config
     from alidade.training.loop import make_trainer
-    from alidade.training.meter import Meter
+    from alidade.training.monitor import Meter
 
     updates: list[tuple[int, float]] = []
 

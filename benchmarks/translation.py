@@ -35,17 +35,16 @@ import torch
 from torch import Tensor
 
 from alidade.config import SearchSettings, TransformerJumpsSettings, TransformerSettings
-from alidade.files import read_lines
-from alidade.models.build import build_system
-from alidade.models.ctranslate2_export import export_ctranslate2
+from alidade.exchange.ctranslate2 import export_ctranslate2
+from alidade.io import read_lines
 from alidade.models.folder import load_model_folder
 from alidade.models.packing import fast_linear, pack_linears
-from alidade.models.system import System
+from alidade.models.system import System, build_system
+from alidade.parallel import map_in_forks
 from alidade.search.batches import batches_by_length, map_batches
 from alidade.search.beam import BeamSearch, Request
 from alidade.search.hypotheses import SearchResult
 from alidade.search.scoring import GivenPairs
-from alidade.search.workers import map_in_forks
 from alidade.text.vocabulary import BOS, EOS, PAD, UNK
 
 SHAPES = {

@@ -19,10 +19,9 @@ from typing import Any
 import torch
 from sacrebleu.metrics.bleu import BLEU
 
-from alidade.files import read_lines
+from alidade.io import read_lines
 from alidade.models.folder import load_model_folder
-from alidade.translated import Translation
-from alidade.translation import Translator
+from alidade.translator import Translation, Translator
 
 THRESHOLDS = (0.01, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 HISTOGRAMS = (1, 2, 3, 5)

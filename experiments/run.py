@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 
 from alidade.errors import AlidadeError
-from alidade.files import write_aside
+from alidade.io import write_aside
 from alidade.parallel import available_cores
 from runner.measure import measure_row
 from runner.report import PICTURES, describe_result, make_report, picture_name

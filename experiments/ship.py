@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from alidade.errors import AlidadeError
-from alidade.files import read_json
-from alidade.models.folder import ModelFolder, load_model_folder, replace_folder
-from alidade.models.shipped import SHIPPED_FOLDER, SHIPPED_MODEL
+from alidade.io import read_json
+from alidade.models.folder import SHIPPED_FOLDER, SHIPPED_MODEL, ModelFolder, load_model_folder, replace_folder
 from runner.report import read_result
 from runner.settings import EXPERIMENTS, Library
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 
 from alidade.config import NormalisationSettings, SearchSettings, TransformerJumpsSettings, TransformerSettings
-from alidade.models.build import build_system
 from alidade.models.folder import save_model_folder
+from alidade.models.system import build_system
 from alidade.text.vocabulary import EOS
 from synthetic import word_ids, word_pieces
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from alidade.config import RnnJumpsSettings, RnnSettings, TransformerJumpsSettings, TransformerSettings
-from alidade.models.build import build_system
-from alidade.text.batching import Batch
+from alidade.corpus.batching import Batch
+from alidade.models.system import build_system
 from alidade.text.vocabulary import BOS, EOS, PAD
 
 VOCABULARY = 23

@@ -10,8 +10,8 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from alidade.config import TrainConfig
-from alidade.text.corpus import PreparedCorpus, write_corpus
-from alidade.text.synthetic import Task, make_corpus, make_pairs
+from alidade.corpus.store import PreparedCorpus, write_corpus
+from alidade.corpus.synthetic import Task, make_corpus, make_pairs
 
 
 def small_corpus(

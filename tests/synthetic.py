@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from alidade.config import SubwordSettings
-from alidade.text.subword_training import count_units, train_subwords
+from alidade.corpus.encode import count_units, train_subwords
 from alidade.text.subwords import Subwords
 
 NUM_WORDS = 20

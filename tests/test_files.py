@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from alidade.errors import AlidadeError
-from alidade.files import aside_name, hash_file, hold_folder, open_text, read_json, read_lines, write_aside, write_json
+from alidade.io import aside_name, hash_file, hold_folder, open_text, read_json, read_lines, write_aside, write_json
 
 
 def test_plain_gz_and_xz_read_alike(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from alidade.progress import format_count, track
+from alidade.io import format_count, track
 
 
 def test_quiet_off_a_terminal() -> None:

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from alidade.cli import app
-from alidade.models.shipped import VARIABLE
-from alidade.text.synthetic import make_pairs
+from alidade.corpus.synthetic import make_pairs
+from alidade.models.folder import VARIABLE
 from small_runs import ALIGNED, JUMPS, run_config, small_corpus
 
 ROOT = Path(__file__).parent.parent

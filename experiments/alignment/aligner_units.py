@@ -20,13 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from alidade.alignment.aligners import EflomalAligner, read_alignments, read_gold_alignments
-from alidade.alignment.error_rate import alignment_error_rate
-from alidade.alignment.links import Alignment
-from alidade.alignment.symmetrisation import Symmetrisation, symmetrise
+from alidade.alignment.links import Alignment, alignment_error_rate
+from alidade.alignment.statistical import EflomalAligner, read_alignments, read_gold_alignments
+from alidade.alignment.symmetrise import Symmetrisation, symmetrise
 from alidade.config import SubwordSettings
-from alidade.files import read_lines, write_aside
-from alidade.text.subword_training import count_units, train_subwords
+from alidade.corpus.encode import count_units, train_subwords
+from alidade.io import read_lines, write_aside
 from alidade.text.subwords import Subwords
 from alidade.text.words import split_words
 

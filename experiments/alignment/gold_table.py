@@ -16,16 +16,15 @@ from pathlib import Path
 
 import torch
 
-from alidade.alignment.aligners import read_gold_alignments
-from alidade.alignment.error_rate import alignment_error_rate
-from alidade.alignment.like_corpus import align_like_corpus
-from alidade.alignment.links import Alignment, GoldAlignment
-from alidade.alignment.symmetrisation import Symmetrisation, symmetrise
+from alidade.aligner import Evidence, align_both_ways, align_pairs
+from alidade.alignment.links import Alignment, GoldAlignment, alignment_error_rate
+from alidade.alignment.statistical import read_gold_alignments
+from alidade.alignment.symmetrise import Symmetrisation, symmetrise
+from alidade.corpus.links import align_like_corpus
+from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
-from alidade.files import read_lines, write_aside
-from alidade.forced_alignment import Evidence, align_both_ways, align_pairs
-from alidade.text.corpus import PreparedCorpus
-from alidade.translation import Translator
+from alidade.io import read_lines, write_aside
+from alidade.translator import Translator
 
 Links = list[Alignment]
 Pairs = list[tuple[str, str]]

@@ -22,10 +22,10 @@ from pathlib import Path
 
 from aligner_units import GOLD_SETS, Pieces, Side
 
-from alidade.alignment.aligners import read_alignments
 from alidade.alignment.links import Alignment
 from alidade.alignment.positions import diagonal, nearest_links
-from alidade.alignment.symmetrisation import Symmetrisation, symmetrise
+from alidade.alignment.statistical import read_alignments
+from alidade.alignment.symmetrise import Symmetrisation, symmetrise
 from alidade.text.subwords import Encoding
 
 Spread = Callable[[range, int, int], int]

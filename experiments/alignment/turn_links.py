@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from alidade.alignment.aligners import read_alignments
 from alidade.alignment.links import Alignment
-from alidade.alignment.symmetrisation import symmetrise
+from alidade.alignment.statistical import read_alignments
+from alidade.alignment.symmetrise import symmetrise
 from alidade.config import AlignerSettings, parse_settings
-from alidade.files import write_aside
-from alidade.text.corpus import PreparedCorpus
-from alidade.text.layout import Layout
+from alidade.corpus.arrays import Layout
+from alidade.corpus.store import PreparedCorpus
+from alidade.io import write_aside
 
 
 def main() -> None:

@@ -27,19 +27,19 @@ from pathlib import Path
 
 import torch
 
-from alidade.alignment.like_corpus import align_like_corpus
+from alidade.corpus.links import align_like_corpus
+from alidade.corpus.store import PreparedCorpus
 from alidade.dictionary.entries import Dictionary
 from alidade.dictionary.files import load_dictionary, read_sentence_terms, write_entries
 from alidade.dictionary.matching import find_occurrences
 from alidade.dictionary.simulation import ReferencePair, simulate_dictionary
 from alidade.errors import AlidadeError
-from alidade.evaluation.term_runs import TermRun, evaluate_terms, translate_in_mode
-from alidade.files import read_lines, write_aside
+from alidade.evaluation.terms import TermRun, evaluate_terms, translate_in_mode
+from alidade.io import read_lines, write_aside
 from alidade.search.dictionary_constraints import Mode
-from alidade.text.cleaning import normalise_text
-from alidade.text.corpus import PreparedCorpus
+from alidade.text.normalise import normalise_text
 from alidade.text.words import split_words
-from alidade.translation import Translator
+from alidade.translator import Translator
 
 MODES: tuple[Mode | None, ...] = (None, "suggest", "require")
 

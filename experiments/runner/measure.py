@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from alidade.files import read_json, write_json
+from alidade.io import read_json, write_json
 from runner.others import draw_picture, measure_alignment, measure_dictionary, measure_pruning
 from runner.settings import AlignmentRow, DictionaryRow, PictureRow, PruningRow, Row, TranslationRow
 from runner.systems import MissingCellError, Workshop

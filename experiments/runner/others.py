@@ -11,22 +11,21 @@ from typing import Any
 import torch
 
 import pruning
-from alidade.alignment.aligners import read_alignments, read_gold_alignments
-from alidade.alignment.error_rate import alignment_error_rate
-from alidade.alignment.like_corpus import align_like_corpus
-from alidade.alignment.links import Alignment
+from alidade.alignment.links import Alignment, alignment_error_rate
+from alidade.alignment.statistical import read_alignments, read_gold_alignments
 from alidade.cli.align import align
 from alidade.cli.plot import panel_of
+from alidade.corpus.links import align_like_corpus
+from alidade.corpus.store import PreparedCorpus
 from alidade.dictionary.entries import Dictionary
 from alidade.dictionary.files import load_dictionary, write_entries
 from alidade.dictionary.simulation import ReferencePair, simulate_dictionary
 from alidade.evaluation.plots import plot_attention
-from alidade.evaluation.term_runs import evaluate_terms
-from alidade.files import hash_file, read_lines
+from alidade.evaluation.terms import evaluate_terms
+from alidade.io import hash_file, read_lines
 from alidade.models.folder import WEIGHTS_FILE
-from alidade.text.cleaning import normalise_text
-from alidade.text.corpus import PreparedCorpus
-from alidade.translation import Translator
+from alidade.text.normalise import normalise_text
+from alidade.translator import Translator
 from runner.settings import AlignmentRow, DictionaryRow, PictureRow, PruningRow, TaskSettings
 from runner.systems import MissingCellError, ReadySystem, Workshop, make_system
 from runner.translation import translate_set

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from alidade.evaluation.significance import LEVEL
-from alidade.files import read_json
+from alidade.evaluation.metrics import LEVEL
+from alidade.io import read_json
 from runner.settings import AlignmentRow, DictionaryRow, Library, PictureRow, PruningRow, TranslationRow
 
 Result = Mapping[str, Any]

@@ -1,7 +1,7 @@
 """From a row's settings to a system that is ready to translate: prepare, align, train, assemble, tune.
 
 What exists is taken as it is: a run that `alidade train` has finished is never trained on. Everything else is made
-again when what it was made from has changed (`alidade.text.stages`), and a step that was killed is done again.
+again when what it was made from has changed (`alidade.corpus.prepare`), and a step that was killed is done again.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from rich.console import Console
 from alidade.cli.assemble import assemble
 from alidade.cli.tune import tune
 from alidade.config import TrainConfig, load_config
+from alidade.corpus.prepare import Preparation, StageResult, StageRunner
 from alidade.errors import AlidadeError
-from alidade.files import hash_file, read_json
+from alidade.io import hash_file, read_json
 from alidade.models.folder import SEARCH_FILE, WEIGHTS_FILE, copy_model_folder, load_model_folder
-from alidade.text.prepare import Preparation
-from alidade.text.stages import StageResult, StageRunner
 from alidade.training.loop import train
 from runner.settings import Library, TaskSettings, TranslationRow
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from alidade.cli.translate import translate
-from alidade.evaluation.significance import compare_translations
-from alidade.evaluation.translations import corpus_bleu, score_translations
-from alidade.files import aside_name, hash_file, read_lines
+from alidade.evaluation.metrics import compare_translations, corpus_bleu, score_translations
+from alidade.io import aside_name, hash_file, read_lines
 from runner.settings import TaskSettings, TranslationRow
 from runner.systems import ReadySystem, Workshop, make_system
 

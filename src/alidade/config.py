@@ -369,9 +369,6 @@ class SearchSettings(Settings):
     """For `threshold` and `pairs`: positions of a lower probability are not evaluated."""
     histogram: Positive = 3
     """For `histogram`: positions evaluated for each hypothesis."""
-    shortlist: Literal["none", "sentence", "position"] = "none"
-    """Which words may be written: all, or what the aligner's lexicon (`alidade shortlist`) lists for the sentence or
-    the position, plus the most frequent ones."""
 
 
 def _check_heads(width: int, heads: int) -> None:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from alidade.alignment.aligners import (
+from alidade.alignment.links import Alignment
+from alidade.alignment.statistical import (
     EflomalAligner,
     read_alignments,
     read_gold_alignments,
 )
-from alidade.alignment.links import Alignment
 from alidade.errors import AlidadeError
 
 LEXICON = {f"s{number}": f"t{number}" for number in range(30)}

@@ -1,7 +1,6 @@
 import pytest
 
-from alidade.alignment.error_rate import alignment_error_rate
-from alidade.alignment.links import Alignment, GoldAlignment
+from alidade.alignment.links import Alignment, GoldAlignment, alignment_error_rate
 from alidade.errors import AlidadeError
 
 

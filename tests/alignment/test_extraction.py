@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from alidade.alignment.extraction import attended_positions
+from alidade.alignment.positions import attended_positions
 from small_models import lexical_model, random_batch
 
 LAYERS, HEADS = 3, 2

@@ -3,7 +3,7 @@ import random
 import pytest
 
 from alidade.alignment.links import Alignment
-from alidade.alignment.symmetrisation import Symmetrisation, symmetrise
+from alidade.alignment.symmetrise import Symmetrisation, symmetrise
 
 FORWARD = Alignment.parse("0-0 1-1 1-2 4-4")
 REVERSE = Alignment.parse("0-0 1-1 2-2 3-3")

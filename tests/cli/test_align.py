@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from alidade.aligner import align_both_ways, align_pairs
 from alidade.alignment.links import Alignment
 from alidade.cli import app
 from alidade.errors import AlidadeError
-from alidade.forced_alignment import align_both_ways, align_pairs
-from alidade.translation import Translator
+from alidade.translator import Translator
 from small_folders import make_folder
 
 PAIRS = [("ba be bi bo bu", "be ba bo"), ("", ""), ("bo", "bu ba"), ("ba be", "")]

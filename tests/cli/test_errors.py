@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from alidade.cli import main
-from alidade.files import aside_name
+from alidade.io import aside_name
 
 CONFIG = """
 corpus = "corpus"

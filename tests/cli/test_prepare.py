@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from alidade.cli import app
+from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
-from alidade.text.corpus import PreparedCorpus
 from interruptible import start_interruptible
 
 CONFIG = """

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from alidade.cli import app
 from alidade.errors import AlidadeError
-from alidade.translation import Translator
+from alidade.translator import Translator
 from small_folders import make_folder
 
 TEXTS = ["ba be bi bo bu", "bo bo ba", "bu"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from alidade.config import SubwordSettings
-from alidade.text.subword_training import train_subwords
+from alidade.corpus.encode import train_subwords
 from alidade.text.subwords import Subwords
 
 WHOLE_WORDS = (

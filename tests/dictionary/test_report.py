@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from alidade.dictionary.constraints import Use
 from alidade.dictionary.entries import Dictionary, make_entry
 from alidade.dictionary.matching import Form, Match
 from alidade.dictionary.report import DictionarySummary
+from alidade.dictionary.rules import Use
 
 ENTRIES = [make_entry(f"word{number}", ["x"]) for number in range(8)]
 MATCHES = [Match(entry, range(1), range(1, 2), (Form("x", (7,), (8,)),)) for entry in ENTRIES]

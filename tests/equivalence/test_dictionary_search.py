@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from alidade.config import SearchSettings
-from alidade.dictionary.constraints import Constraints, Use, WordBorders
 from alidade.dictionary.entries import make_entry
-from alidade.dictionary.grid import ConstrainedSentence
 from alidade.dictionary.matching import Form, Match, Pieces
+from alidade.dictionary.rules import Constraints, Use, WordBorders
+from alidade.dictionary.tables import ConstrainedSentence
 from alidade.models.system import System
 from alidade.search.beam import BeamSearch, Request
 from alidade.search.dictionary_constraints import GIVEN_COST, DictionaryConstraints, Mode

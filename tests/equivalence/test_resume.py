@@ -12,8 +12,8 @@ import torch
 
 from alidade.config import TrainConfig
 from alidade.errors import AlidadeError
-from alidade.training.checkpoints import Checkpoints
 from alidade.training.loop import train
+from alidade.training.run_folder import Checkpoints
 from small_runs import ALIGNED, JUMPS, TRANSFORMER, final_weights, logged, run_config, write_config
 
 

@@ -10,8 +10,8 @@ import torch
 
 from alidade.config import SearchSettings, TransformerSettings
 from alidade.errors import AlidadeError
-from alidade.models.build import build_system
-from alidade.models.ctranslate2_export import export_ctranslate2
+from alidade.exchange.ctranslate2 import export_ctranslate2
+from alidade.models.system import build_system
 from alidade.search.beam import BeamSearch, Request
 from alidade.text.vocabulary import BOS, EOS, PAD, UNK
 

@@ -15,8 +15,7 @@ from alidade.config import (
     TransformerJumpsSettings,
     TransformerSettings,
 )
-from alidade.models.build import build_system
-from alidade.models.system import System
+from alidade.models.system import System, build_system
 from alidade.search.beam import BeamSearch, Request
 from alidade.search.hypotheses import SearchResult
 from alidade.search.pruning import AtOnce, picker_of

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from alidade.dictionary.files import load_dictionary
-from alidade.models.folder import ModelFolder, load_model_folder
-from alidade.models.shipped import shipped_model
+from alidade.models.folder import ModelFolder, load_model_folder, shipped_model
 from alidade.search.dictionary_constraints import Mode
-from alidade.translated import Translation
-from alidade.translation import Translator
+from alidade.translator import Translation, Translator
 
 TEXTS = (
     "The file could not be saved because the disk is full.",

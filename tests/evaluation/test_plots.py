@@ -7,8 +7,15 @@ from matplotlib.patches import Rectangle
 
 from alidade.alignment.links import Link
 from alidade.errors import AlidadeError
-from alidade.evaluation.fonts import STANDARD, choose_fonts
-from alidade.evaluation.plots import Panel, draw_attention, fold_attention, panel_of_pieces, plot_attention
+from alidade.evaluation.plots import (
+    STANDARD,
+    Panel,
+    choose_fonts,
+    draw_attention,
+    fold_attention,
+    panel_of_pieces,
+    plot_attention,
+)
 from alidade.text.subwords import Encoding
 from alidade.text.words import Word
 

@@ -5,8 +5,8 @@ from typer.testing import CliRunner
 
 from alidade.cli import app
 from alidade.dictionary.files import load_dictionary
-from alidade.evaluation.term_runs import evaluate_terms
-from alidade.translation import Translator
+from alidade.evaluation.terms import evaluate_terms
+from alidade.translator import Translator
 from small_folders import make_folder
 
 SOURCES = ["ba be bi", "bo bu", ""]

@@ -2,8 +2,7 @@ import pytest
 import sacrebleu
 
 from alidade.errors import AlidadeError
-from alidade.evaluation.significance import compare_translations
-from alidade.evaluation.translations import corpus_bleu, score_translations
+from alidade.evaluation.metrics import compare_translations, corpus_bleu, score_translations
 
 REFERENCES = [
     "The cat sat on the mat in the old house.",

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from alidade.corpus.synthetic import make_pairs
 from alidade.errors import AlidadeError
-from alidade.text.synthetic import make_pairs
-from alidade.translation import Translator
+from alidade.translator import Translator
 from runner.measure import measure_row
 from runner.report import describe_result, make_report
 from runner.settings import EXPERIMENTS, TABLES, Library

@@ -14,12 +14,11 @@ from typing import NamedTuple
 import pytest
 from rich.console import Console
 
+from alidade.aligner import align_pairs
 from alidade.config import TrainConfig
-from alidade.forced_alignment import align_pairs
-from alidade.text.synthetic import SyntheticPair, Task, make_corpus, make_pairs
+from alidade.corpus.synthetic import SyntheticPair, Task, make_corpus, make_pairs
 from alidade.training.loop import train
-from alidade.translated import Translation
-from alidade.translation import Translator
+from alidade.translator import Translation, Translator
 
 TRANSFORMER = {
     "kind": "transformer",

@@ -12,10 +12,9 @@ from typer.testing import CliRunner
 from alidade.cli import app
 from alidade.config import NormalisationSettings, SearchSettings
 from alidade.errors import AlidadeError
-from alidade.models.compact import WeightForm, compact_weights, expand_weights
-from alidade.models.folder import load_model_folder
+from alidade.models.folder import WeightForm, compact_weights, expand_weights, load_model_folder
 from alidade.training.loop import train
-from alidade.translation import Translator
+from alidade.translator import Translator
 from small_folders import make_folder
 from small_runs import ALIGNED, JUMPS, run_config, small_corpus
 

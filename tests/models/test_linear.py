@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from alidade.models.linear import Linear, round_factors
+from alidade.models.layers import Linear, round_factors
 
 
 def gradients(output: Tensor, inputs: list[Tensor], seed: int = 1) -> tuple[Tensor, ...]:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from alidade.config import RnnJumpsSettings, RnnSettings
-from alidade.models.build import build_system
-from alidade.text.batching import Batch
+from alidade.corpus.batching import Batch
+from alidade.models.system import build_system
 from small_models import LENGTHS, VOCABULARY, jumps_model, lexical_model, random_batch, to_grid
 
 ROW, PLACE = 0, 2

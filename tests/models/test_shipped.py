@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from alidade import AlidadeError, Translator
 from alidade.cli import app
-from alidade.models import shipped
+from alidade.models import folder as shipped
 from small_folders import make_folder
 
 
@@ -87,10 +87,3 @@ def test_the_demo_translates_with_it(in_the_box: Path, tmp_path: Path) -> None:
     assert done.stdout.count("source ") >= 6, "three sentences, without and with the dictionary"
     assert "*" in done.stdout, "words from the dictionary are starred"
     assert (tmp_path / "alidade-demo.png").stat().st_size > 1000
-
-
-def test_the_demo_trains_when_the_box_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipped, "SHIPPED_FOLDER", tmp_path)
-    done = run("demo", "--folder", str(tmp_path / "demo"), "--steps", "4")
-    assert "Training" in done.stdout
-    assert (tmp_path / "demo" / "run" / "model" / "model.json").exists()

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from alidade.config import TransformerJumpsSettings, TransformerSettings
+from alidade.corpus.batching import Batch
 from alidade.errors import AlidadeError
-from alidade.models.build import build_system
 from alidade.models.layers import Dropout
-from alidade.text.batching import Batch
+from alidade.models.system import build_system
 from small_models import LENGTHS, VOCABULARY, jumps_model, lexical_model, random_batch, to_grid
 
 ROW, PLACE = 0, 2

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from alidade.config import SearchSettings
-from alidade.dictionary.constraints import Constraints, WordBorders
 from alidade.dictionary.entries import make_entry
-from alidade.dictionary.grid import ConstrainedSentence
 from alidade.dictionary.matching import Form, Match, Pieces
+from alidade.dictionary.rules import Constraints, WordBorders
+from alidade.dictionary.tables import ConstrainedSentence
 from alidade.search.beam import BeamSearch, Request
 from alidade.search.dictionary_constraints import DictionaryConstraints, Mode
 from alidade.search.hypotheses import Hypothesis

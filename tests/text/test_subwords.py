@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from alidade.config import SubwordSettings
+from alidade.corpus.encode import count_units, train_subwords
 from alidade.errors import AlidadeError
-from alidade.text.subword_training import count_units, train_subwords
 from alidade.text.subwords import UNKNOWN_TEXT, Encoding, Subwords
 from alidade.text.vocabulary import BOS, EOS, PAD, UNK
 from alidade.text.words import split_words

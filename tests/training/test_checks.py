@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from alidade.config import SubwordSettings
+from alidade.corpus.encode import count_units, train_subwords
+from alidade.corpus.store import write_corpus
 from alidade.errors import AlidadeError
-from alidade.text.corpus import write_corpus
-from alidade.text.subword_training import count_units, train_subwords
 from alidade.text.subwords import Subwords
 from alidade.training.loop import train
 from small_runs import ALIGNED, JUMPS, RNN_JUMPS, TRANSFORMER, run_config, small_corpus

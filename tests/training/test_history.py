@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from alidade.config import TrainingSettings
-from alidade.training.history import History
+from alidade.training.run_folder import History
 
 
 def settings(**values: Any) -> TrainingSettings:

@@ -8,10 +8,10 @@ import torch
 from rich.console import Console
 
 from alidade.config import NormalisationSettings, PrepareConfig
+from alidade.corpus.prepare import Preparation
 from alidade.models.folder import load_model_folder, read_weights
-from alidade.text.prepare import Preparation
-from alidade.training.display import Display
 from alidade.training.loop import train
+from alidade.training.monitor import Display
 from small_runs import ALIGNED, JUMPS, TRANSFORMER, final_weights, logged, run_config
 
 

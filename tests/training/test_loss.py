@@ -5,8 +5,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from alidade.training import loss as loss_module
-from alidade.training.loss import token_loss
+from alidade.training import objective as loss_module
+from alidade.training.objective import token_loss
 
 
 @pytest.fixture(params=["one chunk", "several chunks"], autouse=True)

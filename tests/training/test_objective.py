@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from alidade.models.build import build_system
-from alidade.models.system import System
-from alidade.text.batching import Batch, make_batch
-from alidade.text.corpus import PreparedCorpus
+from alidade.corpus.batching import Batch, make_batch
+from alidade.corpus.store import PreparedCorpus
+from alidade.models.system import System, build_system
 from alidade.training.objective import Objective
 from small_runs import ALIGNED, JUMPS, RNN, RNN_BIASED, RNN_JUMPS, TRANSFORMER, run_config
 

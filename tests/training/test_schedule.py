@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from alidade.config import TrainingSettings
-from alidade.training.schedule import learning_rate
+from alidade.training.objective import learning_rate
 
 
 def settings(schedule: str, **others: int) -> TrainingSettings:

@@ -20,7 +20,6 @@ from alidade.cli.export import export
 from alidade.cli.plot import plot
 from alidade.cli.prepare import prepare
 from alidade.cli.score import score
-from alidade.cli.shortlist import shortlist
 from alidade.cli.train import train
 from alidade.cli.translate import translate
 from alidade.cli.tune import tune
@@ -58,7 +57,6 @@ app.command()(prepare)
 app.command()(train)
 app.command()(assemble)
 app.command()(tune)
-app.command()(shortlist)
 app.command()(translate)
 app.command()(align)
 app.command()(score)

@@ -20,12 +20,12 @@ from alidade.cli.options import (
     set_threads,
 )
 from alidade.errors import AlidadeError
-from alidade.files import read_lines
+from alidade.io import read_lines
 
 if TYPE_CHECKING:
+    from alidade.aligner import Evidence, Joining
     from alidade.alignment.links import Alignment
-    from alidade.forced_alignment import Evidence, Joining
-    from alidade.translation import Translator
+    from alidade.translator import Translator
 
 BATCHES_A_LOT = 8
 
@@ -70,11 +70,9 @@ def align(
 
         alidade align --model en-de --reverse-model de-en --source text.en --target text.de --output text.links
     """
-    from alidade.files import write_aside
-    from alidade.parallel import available_cores
-    from alidade.progress import track
-    from alidade.search.workers import map_in_forks
-    from alidade.translation import Translator
+    from alidade.io import track, write_aside
+    from alidade.parallel import available_cores, map_in_forks
+    from alidade.translator import Translator
 
     workers = workers or (available_cores() if threads is None else 1)
     set_threads(threads if workers == 1 else 1)
@@ -104,7 +102,7 @@ def _align_lot(
     threshold: float,
     pairs: list[tuple[str, str]],
 ) -> list[Alignment]:
-    from alidade.forced_alignment import align_both_ways, align_pairs
+    from alidade.aligner import align_both_ways, align_pairs
 
     if reverse is not None:
         return align_both_ways(forward, reverse, pairs, joining, is_tokenised=is_tokenised, by=by, threshold=threshold)

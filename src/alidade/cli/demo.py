@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 SENTENCES = (
     "Two children are playing in front of the old house.",
@@ -21,47 +17,23 @@ TERMS = ("children=puști|puștii", "disk=volumul|volum", "installation=configur
 
 
 def demo(
-    folder: Annotated[
-        Path | None,
-        typer.Option(help="Where the picture goes, or what is trained.", show_default="the present folder, or nowhere"),
-    ] = None,
-    is_trained: Annotated[
-        bool, typer.Option("--train", help="Train on a synthetic bitext, although a model is shipped.")
-    ] = False,
-    steps: Annotated[int, typer.Option(min=1, help="Updates to train for.")] = 400,
+    folder: Annotated[Path, typer.Option(help="Where the picture goes.", show_default="the present folder")] = Path(),
 ) -> None:
     """Translate a few English sentences into Romanian with the shipped model, with and without a dictionary.
 
     Shows in the terminal which word comes from which, and draws the attention of the last sentence as
-    `alidade-demo.png`. Without a shipped model, or with `--train`, a small system is trained on a synthetic bitext
-    first and translates from that.
+    `alidade-demo.png`.
     """
     from rich.console import Console
 
-    from alidade.models.shipped import shipped_model
-
-    console = Console(highlight=False)
-    model = shipped_model()
-    if model is not None and not is_trained:
-        _translate(model, folder or Path(), console)
-        return
-    from alidade.cli.demo_training import train_and_translate
-
-    if folder is not None:
-        train_and_translate(folder, steps, console)
-        return
-    with tempfile.TemporaryDirectory() as temporary:
-        train_and_translate(Path(temporary), steps, console)
-
-
-def _translate(model: Path, folder: Path, console: Console) -> None:
     from alidade.cli.plot import panel_of
     from alidade.dictionary.files import load_dictionary
     from alidade.evaluation.plots import plot_attention
     from alidade.evaluation.terminal import picture_of
-    from alidade.translation import Translator
+    from alidade.translator import Translator
 
-    translator = Translator(model)
+    console = Console(highlight=False)
+    translator = Translator()
     description = translator.model.description
     console.print(f"[bold]1. Translating[/] from {description.source.language} to {description.target.language}:")
     plain = translator.translate_all(SENTENCES)

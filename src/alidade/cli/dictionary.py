@@ -39,7 +39,7 @@ def check(
     """
     from alidade.dictionary.files import load_dictionary
     from alidade.dictionary.matching import find_occurrences
-    from alidade.files import read_lines
+    from alidade.io import read_lines
     from alidade.text.words import TOKENISED, split_words
 
     pair = None if languages is None else _parse_languages(languages)
@@ -116,9 +116,9 @@ def simulate(
     """
     from alidade.dictionary.files import write_entries
     from alidade.dictionary.simulation import ReferencePair, simulate_dictionary
-    from alidade.evaluation.translations import require_parallel
-    from alidade.files import read_lines
-    from alidade.text.cleaning import normalise_text
+    from alidade.evaluation.metrics import require_parallel
+    from alidade.io import read_lines
+    from alidade.text.normalise import normalise_text
 
     sources, references, translations = (
         [normalise_text(line) for line in read_lines(path)] for path in (source, reference, translation)
@@ -135,10 +135,10 @@ def simulate(
 def _align(
     sources: list[str], references: list[str], corpus: Path | None, links: Path | None, languages: str | None
 ) -> tuple[tuple[str, str], list[Alignment]]:
-    from alidade.alignment.aligners import read_alignments
-    from alidade.alignment.like_corpus import align_like_corpus
+    from alidade.alignment.statistical import read_alignments
+    from alidade.corpus.links import align_like_corpus
+    from alidade.corpus.store import PreparedCorpus
     from alidade.errors import AlidadeError
-    from alidade.text.corpus import PreparedCorpus
 
     if corpus is not None and links is None:
         opened = PreparedCorpus.open(corpus)

@@ -16,7 +16,7 @@ from alidade.cli.options import (
     search_changes,
     set_threads,
 )
-from alidade.evaluation.translations import Tokenisation
+from alidade.evaluation.metrics import Tokenisation
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -45,8 +45,8 @@ def alignments(
 
     Example: `alidade evaluate alignments --hypothesis out.links --gold deen.gold --one-based-gold`
     """
-    from alidade.alignment.aligners import read_alignments, read_gold_alignments
-    from alidade.alignment.error_rate import alignment_error_rate
+    from alidade.alignment.links import alignment_error_rate
+    from alidade.alignment.statistical import read_alignments, read_gold_alignments
 
     links = read_alignments(hypothesis, one_based=one_based)
     if transpose:
@@ -78,9 +78,8 @@ def translations(
 
     Example: `alidade evaluate translations --hypothesis out.de --reference test2016.de --baseline base.de`
     """
-    from alidade.evaluation.significance import compare_translations
-    from alidade.evaluation.translations import score_translations
-    from alidade.files import read_lines
+    from alidade.evaluation.metrics import compare_translations, score_translations
+    from alidade.io import read_lines
 
     hypotheses = list(read_lines(hypothesis))
     references = [list(read_lines(path)) for path in reference]
@@ -134,10 +133,10 @@ def terms(
     from rich.console import Console
 
     from alidade.dictionary.files import load_dictionary
-    from alidade.evaluation.term_runs import evaluate_terms, table_of_runs
-    from alidade.evaluation.translations import require_parallel
-    from alidade.files import read_lines, write_aside
-    from alidade.translation import Translator
+    from alidade.evaluation.metrics import require_parallel
+    from alidade.evaluation.terms import evaluate_terms, table_of_runs
+    from alidade.io import read_lines, write_aside
+    from alidade.translator import Translator
 
     set_threads(threads)
     translator = Translator(model, batch_size=batch_size, **search_changes(overrides))

@@ -49,7 +49,7 @@ def export(
 
 def _export_ctranslate2(folder: ModelFolder, output: Path) -> None:
     from alidade.errors import AlidadeError
-    from alidade.models.ctranslate2_export import export_ctranslate2
+    from alidade.exchange.ctranslate2 import export_ctranslate2
 
     if folder.system.lexical is None:
         raise AlidadeError(f"{folder.path}: has no lexical model to export")

@@ -12,8 +12,7 @@ from alidade.errors import AlidadeError
 if TYPE_CHECKING:
     from alidade.dictionary.entries import Dictionary
     from alidade.evaluation.plots import Panel
-    from alidade.translated import Translation
-    from alidade.translation import Translator
+    from alidade.translator import Translation, Translator
 
 
 def plot(
@@ -49,8 +48,8 @@ def plot(
     """
     from alidade.dictionary.files import load_dictionary
     from alidade.evaluation.plots import plot_attention
-    from alidade.models.shipped import default_model
-    from alidade.translation import Translator
+    from alidade.models.folder import default_model
+    from alidade.translator import Translator
 
     models = models or [default_model()]
     if titles and len(titles) != len(models):
@@ -76,7 +75,7 @@ def _name(model: Path) -> str:
 def _panel(
     translator: Translator, title: str, sentence: str, target: str | None, dictionary: Dictionary | None = None
 ) -> Panel:
-    from alidade.forced_alignment import align_pairs
+    from alidade.aligner import align_pairs
 
     if target is None:
         translation = translator.translate(sentence, dictionary=dictionary)

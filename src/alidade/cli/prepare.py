@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from alidade.text.prepare import Preparation
+    from alidade.corpus.prepare import Preparation
 
 
 def prepare(
@@ -38,8 +38,8 @@ def prepare(
     from rich.console import Console
 
     from alidade.config import PrepareConfig, load_config
+    from alidade.corpus.prepare import Preparation
     from alidade.parallel import available_cores
-    from alidade.text.prepare import Preparation
 
     settings = load_config(PrepareConfig, config, overrides)
     if show is not None:
@@ -55,9 +55,9 @@ def _show_pair(folder: Path, number: int) -> None:
     from rich.console import Console
 
     from alidade.alignment.links import Alignment
+    from alidade.corpus.store import PreparedCorpus
     from alidade.errors import AlidadeError
     from alidade.evaluation.terminal import LinkedPair
-    from alidade.text.corpus import PreparedCorpus
 
     corpus = PreparedCorpus.open(folder)
     if number > len(corpus.train):

@@ -18,7 +18,7 @@ from alidade.cli.options import (
     set_threads,
 )
 from alidade.errors import AlidadeError
-from alidade.files import read_lines
+from alidade.io import read_lines
 
 if TYPE_CHECKING:
     from alidade.search.scoring import PairScore
@@ -47,7 +47,7 @@ def score(
         alidade score --model run/system --source text.en --target text.de
     """
     from alidade.search.scoring import score_pairs
-    from alidade.translation import Translator
+    from alidade.translator import Translator
 
     set_threads(threads)
     translator = Translator(model, batch_size=batch_size, **search_changes(overrides))

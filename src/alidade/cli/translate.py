@@ -22,12 +22,12 @@ from alidade.cli.options import (
     set_threads,
 )
 from alidade.errors import AlidadeError
-from alidade.files import decode_lines, read_lines
+from alidade.io import decode_lines, read_lines
 from alidade.parallel import available_cores
 
 if TYPE_CHECKING:
     from alidade.dictionary.entries import Dictionary
-    from alidade.translation import Translation, Translator
+    from alidade.translator import Translation, Translator
 
 BATCHES_A_LOT = 8
 """So many batches are read at once, to be sorted by length."""
@@ -55,13 +55,6 @@ def translate(
     ] = None,
     threshold: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="For `threshold` and `pairs`: the least probability.")
-    ] = None,
-    shortlist: Annotated[
-        ShortlistName | None,
-        typer.Option(
-            help="Write only what the aligner listed for the words of the sentence, or for the word at each position; "
-            "see `alidade shortlist`."
-        ),
     ] = None,
     overrides: SearchSetOption = None,
     prefixes: Annotated[
@@ -103,10 +96,10 @@ def translate(
     """
     from alidade.dictionary.entries import Dictionary
     from alidade.dictionary.report import DictionarySummary
-    from alidade.progress import track
-    from alidade.translation import Translator
+    from alidade.io import track
+    from alidade.translator import Translator
 
-    changes = search_changes(overrides, beam_size=beam_size, pruning=pruning, threshold=threshold, shortlist=shortlist)
+    changes = search_changes(overrides, beam_size=beam_size, pruning=pruning, threshold=threshold)
     is_interactive = input_file is None and sys.stdin.isatty()
     # As measured ("Speed of translation" in experiments/LOG.md): for many sentences, workers with a thread each are at
     # least as quick as threads in one process; for one sentence at a time, threads are all that helps.
@@ -206,7 +199,7 @@ def _divide_last(lots: Iterator[_Lot], size: int, workers: int) -> Iterator[_Lot
 
 
 def _translate_lots(task: _Task, lots: Iterator[_Lot], workers: int) -> Iterator[Translation]:
-    from alidade.search.workers import map_in_forks
+    from alidade.parallel import map_in_forks
 
     for lot in map_in_forks(task, lots, workers):
         yield from lot

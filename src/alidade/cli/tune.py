@@ -9,7 +9,7 @@ import typer
 
 from alidade.cli.options import BatchSizeOption, OwnModelOption, ThreadsOption, set_threads
 from alidade.errors import AlidadeError
-from alidade.files import read_lines
+from alidade.io import read_lines
 
 if TYPE_CHECKING:
     from alidade.config import SearchSettings
@@ -34,7 +34,7 @@ def tune(
 
     from alidade.models.folder import save_search_settings
     from alidade.search.tuning import tune as try_settings
-    from alidade.translation import Translator
+    from alidade.translator import Translator
 
     set_threads(threads)
     sources, references = list(read_lines(source)), list(read_lines(target))

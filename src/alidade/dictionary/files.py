@@ -1,4 +1,11 @@
-"""Dictionary files: TSV and CSV, TBX, term lists of single sentences, and terms from the command line.
+"""TBX, the exchange format of terminology tools (ISO 30042), in its versions of 2008 and 2019.
+
+A concept has a section for each language, and a section its terms. Every source term becomes an entry that
+allows all target terms of its concept, except those that are marked as deprecated or superseded. Read with
+expat, which fetches nothing from outside; a file that declares entities is refused.
+
+
+Dictionary files: TSV and CSV, TBX, term lists of single sentences, and terms from the command line.
 
 TSV and CSV have the columns `source`, `target`, `case`, `occurrence`, `sentence`, of which only the first two
 are needed; a first line with these names puts them in another order. Several allowed forms are separated by
@@ -14,11 +21,125 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
+from xml.parsers import expat
 
 from alidade.dictionary.entries import CASE_RULES, Dictionary, Entry, make_entry
-from alidade.dictionary.tbx import read_tbx
 from alidade.errors import AlidadeError, suggest_name
-from alidade.files import open_text, write_aside
+from alidade.io import open_bytes, open_text, write_aside
+
+_CONCEPT = ("termEntry", "conceptEntry")
+_LANGUAGE = ("langSet", "langSec")
+_TERM_SECTION = ("tig", "ntig", "termSec")
+_UNWANTED = ("deprecated", "superseded")
+_CHUNK = 1 << 16
+
+
+def read_tbx(path: Path, languages: tuple[str, str] | None) -> Iterator[Entry]:
+    """The entries of a TBX file for a source and a target language."""
+    if languages is None:
+        raise AlidadeError(f"{path}: a TBX file has several languages: say which is the source and which the target")
+    reader = _TbxReader(path, languages)
+    with open_bytes(path) as file:
+        try:
+            while chunk := file.read(_CHUNK):
+                reader.parser.Parse(chunk, False)
+                yield from reader.take()
+            reader.parser.Parse(b"", True)
+        except expat.ExpatError as error:
+            raise AlidadeError(f"{path}, line {error.lineno}: not valid XML: {expat.ErrorString(error.code)}") from None
+    yield from reader.take()
+    missing = [language for language in languages if not reader.has_language(language)]
+    if missing:
+        found = ", ".join(sorted(reader.languages)) or "none"
+        raise AlidadeError(f'{path}: has no terms in "{missing[0]}"; its languages: {found}')
+
+
+class _TbxReader:
+    """Collects the terms of one concept after the other while expat reads."""
+
+    def __init__(self, path: Path, languages: tuple[str, str]) -> None:
+        self.parser = expat.ParserCreate(namespace_separator=" ")
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._characters
+        self.parser.EntityDeclHandler = self._refuse_entity
+        self.languages: set[str] = set()
+        self._path = path
+        self._wanted = languages
+        self._entries: list[Entry] = []
+        self._terms: dict[str, list[str]] = {}
+        self._language = ""
+        self._term = ""
+        self._is_unwanted = False
+        self._text: list[str] = []
+        self._line = 0
+
+    def take(self) -> list[Entry]:
+        """The entries completed since the last call."""
+        entries, self._entries = self._entries, []
+        return entries
+
+    def has_language(self, wanted: str) -> bool:
+        return any(_is_language(language, wanted) for language in self.languages)
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        element = _local(name)
+        self._text = []
+        if element in _CONCEPT:
+            self._terms = {"source": [], "target": []}
+            self._line = self.parser.CurrentLineNumber
+        elif element in _LANGUAGE:
+            self._language = next((value for key, value in attributes.items() if _local(key) == "lang"), "")
+            self.languages.add(self._language)
+        elif element in _TERM_SECTION:
+            self._term, self._is_unwanted = "", False
+
+    def _characters(self, text: str) -> None:
+        self._text.append(text)
+
+    def _end(self, name: str) -> None:
+        element = _local(name)
+        text = "".join(self._text)
+        if element == "term":
+            self._term = text
+        elif element in ("termNote", "administrativeStatus"):
+            self._is_unwanted |= text.strip().startswith(_UNWANTED)
+        elif element in _TERM_SECTION and self._term.strip():
+            self._add_term()
+        elif element in _CONCEPT:
+            self._add_entries()
+
+    def _add_term(self) -> None:
+        source, target = self._wanted
+        if _is_language(self._language, source):
+            self._terms["source"].append(self._term)
+        if _is_language(self._language, target) and not self._is_unwanted:
+            self._terms["target"].append(self._term)
+
+    def _add_entries(self) -> None:
+        targets = self._terms["target"]
+        if targets:
+            origin = f"{self._path}, line {self._line}"
+            self._entries += [make_entry(source, targets, origin=origin) for source in self._terms["source"]]
+
+    def _refuse_entity(self, name: str, *_: object) -> None:
+        raise AlidadeError(
+            f'{self._path}, line {self.parser.CurrentLineNumber}: declares the entity "{name}", which is not allowed '
+            "in a dictionary; write its text in its place"
+        )
+
+
+def _local(name: str) -> str:
+    """A name without its namespace."""
+    return name.rpartition(" ")[2]
+
+
+def _is_language(given: str, wanted: str) -> bool:
+    """Whether "en-US" is "en"; if the wanted one has a region, it must be the same."""
+    given, wanted = given.lower().replace("_", "-"), wanted.lower().replace("_", "-")
+    return given == wanted or given.startswith(f"{wanted}-")
+
 
 COLUMNS = ("source", "target", "case", "occurrence", "sentence")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from alidade.dictionary.constraints import Use
 from alidade.dictionary.entries import Dictionary, Entry
 from alidade.dictionary.matching import Match
+from alidade.dictionary.rules import Use
 
 MOST_UNUSED = 5
 """So many unused entries are named."""

@@ -1,4 +1,13 @@
-"""Model folders: everything needed to translate, as safetensors, JSON and sentencepiece models.
+"""Weights that take less room on a disk: in half precision, or in eight bits with a scale for each row.
+
+They are read back as float32, so nothing else in the project knows of them. A matrix in eight bits is W = scales * Q,
+Q of whole numbers from -127 to 127; each of its numbers is off by at most half a scale, 0.4 % of the largest weight of
+its row. Vectors (biases, norms) are few and stay as they are.
+
+
+The model in the box: what translates when nobody says which model to take.
+
+Model folders: everything needed to translate, as safetensors, JSON and sentencepiece models.
 
     model.json                 the settings of each role, the vocabularies' fingerprints
     weights.safetensors        all weights, named by role: lexical.*, alignment.*
@@ -11,7 +20,9 @@ Nothing in it can run code. A folder is written aside and renamed, so it is ther
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -31,12 +42,80 @@ from alidade.config import (
     parse_settings,
 )
 from alidade.errors import AlidadeError
-from alidade.files import read_json, write_json
-from alidade.models.build import build_system
-from alidade.models.compact import WeightForm, compact_weights, expand_weights
-from alidade.models.system import System
-from alidade.text.cleaning import normalise_as_set
+from alidade.io import read_json, write_json
+from alidade.models.system import System, build_system
+from alidade.text.normalise import normalise_as_set
 from alidade.text.subwords import Subwords
+
+WeightForm = Literal["float32", "float16", "int8"]
+
+_LARGEST = 127
+_SCALES = ":scales"
+"""No parameter's name has a colon."""
+
+
+def compact_weights(weights: Mapping[str, Tensor], form: WeightForm) -> dict[str, Tensor]:
+    """Weights as they are stored."""
+    if form == "float32":
+        return dict(weights)
+    if form == "float16":
+        return {name: weight.half() for name, weight in weights.items()}
+    stored: dict[str, Tensor] = {}
+    for name, weight in weights.items():
+        if weight.dim() == 2:
+            stored[name], stored[name + _SCALES] = _round_rows(weight)
+        else:
+            stored[name] = weight
+    return stored
+
+
+def expand_weights(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Stored weights in float32, under the parameters' names."""
+    return {
+        name: _scale_rows(name, weight, stored.get(name + _SCALES)) if weight.dtype == torch.int8 else weight.float()
+        for name, weight in stored.items()
+        if not name.endswith(_SCALES)
+    }
+
+
+def _round_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """(R, C) weights as whole numbers and their (R,) scales."""
+    scales = weight.abs().amax(dim=1) / _LARGEST
+    scales[scales == 0] = 1.0
+    return torch.round(weight / scales[:, None]).to(torch.int8), scales
+
+
+def _scale_rows(name: str, rounded: Tensor, scales: Tensor | None) -> Tensor:
+    if scales is None or scales.shape != rounded.shape[:1]:
+        raise AlidadeError(f"the weight {name} is in eight bits, but the scales of its rows are not with it")
+    return rounded * scales.float()[:, None]
+
+
+SHIPPED_FOLDER = Path(__file__).parent.parent / "models_shipped"
+SHIPPED_MODEL = "en-ro"
+"""English to Romanian; its README.md is its card."""
+VARIABLE = "ALIDADE_MODEL"
+"""An environment variable that names another model folder to take."""
+
+
+def shipped_model() -> Path | None:
+    """The folder of the model that is installed with the package, if there is one."""
+    folder = SHIPPED_FOLDER / SHIPPED_MODEL
+    return folder if (folder / "model.json").is_file() else None
+
+
+def default_model() -> Path:
+    """The model folder to take when none is given."""
+    if chosen := os.environ.get(VARIABLE):
+        return Path(chosen)
+    shipped = shipped_model()
+    if shipped is None:
+        raise AlidadeError(
+            "no model was given, and none is shipped with this installation: name a model folder, with --model or in "
+            f"the environment variable {VARIABLE}; `alidade train` makes one"
+        )
+    return shipped
+
 
 MODEL_FILE = "model.json"
 WEIGHTS_FILE = "weights.safetensors"
@@ -176,7 +255,7 @@ def copy_model_folder(folder: ModelFolder, path: Path, form: WeightForm) -> None
         description.normalisation,
         form,
     )
-    for file in others:  # a shortlist, a card; gone already if the folder replaces itself
+    for file in others:  # a card; gone already if the folder replaces itself
         if file.exists():
             shutil.copy2(file, path / file.name)
 

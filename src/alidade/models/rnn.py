@@ -1,4 +1,11 @@
-"""`rnn`: the recurrent baseline with additive attention (row 1 of the paper's table 2).
+"""What the three recurrent models share: word embeddings, the LSTM encoder, stacks of LSTM layers (paper, section 6).
+
+LSTMs read time first, (T, B, D): their steps are then slices that lie together.
+
+Dimensions: B sentences, S source, T target, E embedding, D width, N any rows.
+
+
+`rnn`: the recurrent baseline with additive attention (row 1 of the paper's table 2).
 
 A step of the decoder:
 
@@ -12,21 +19,167 @@ LSTM runs once a hypothesis, the rest once a row. U h_j and W_c h_j depend on th
 a sentence.
 
 Dimensions: B sentences, K beam, R rows, S source, T target, A attention, D width, N any rows.
+
+
+`rnn-biased`: the recurrent lexical model with alignment-biased attention (rows 3 and 4 of the paper's table 2).
+
+The baseline's attention, with a learned vector w switched on at the aligned position, inside the tanh:
+
+    energy_ij = v . tanh(W s_i + U h_j + [j = b_i] w)
+
+Only the energy at j = b_i differs from the baseline's, so all others are computed once a hypothesis and shared by
+the positions hypothesised for it. w starts at zero: the second stage of training starts exactly at the baseline.
+
+
+`rnn-jumps`: the recurrent alignment model (paper, section 6).
+
+    r_i = LSTM([e_{i-1}; h_{b_{i-1}}])                          stacked layers
+    p(b_i - b_{i-1} | b_<i, e_<i, f) = softmax(W r_i)           jumps of -max_jump .. max_jump
+
+h_{b_{i-1}} is the encoder's state at the *previous* position: the model never sees b_i or e_i. Nothing of a step's
+result is fed to the next, so in training all steps are one call of the LSTM.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
 
+from alidade.corpus.batching import Batch
 from alidade.models.cache import Rows
-from alidade.models.layers import Dropout, Memory, Output, pick_states
-from alidade.models.linear import Linear
-from alidade.models.recurrent import LayerStates, LstmLayer, RecurrentEncoder, WordEmbedding, lstm_layers, pick_rows
+from alidade.models.jumps import jumps_to_positions
+from alidade.models.layers import Dropout, Linear, Memory, Output, padding_mask, pick_states
 from alidade.models.transformer import Tying, real_tokens
-from alidade.text.batching import Batch
+from alidade.text.vocabulary import PAD
+
+LayerStates = tuple[tuple[Tensor, Tensor], ...]
+"""Output h and cell c, (N, D) each, of every layer of a stack."""
+
+
+class WordEmbedding(nn.Embedding):
+    """Word embeddings, scaled by the square root of their size."""
+
+    def __init__(self, vocabulary_size: int, size: int, dropout: float) -> None:
+        super().__init__(vocabulary_size, size)
+        nn.init.normal_(self.weight, std=size**-0.5)
+        self.scale = math.sqrt(size)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, words: Tensor) -> Tensor:
+        """words: any shape -> (..., E)."""
+        embedded: Tensor = self.dropout(super().forward(words) * self.scale)
+        return embedded
+
+
+class RecurrentEncoder(nn.Module):
+    """A bidirectional LSTM layer, then unidirectional ones on top."""
+
+    def __init__(self, embedding: WordEmbedding, width: int, unidirectional_layers: int, dropout: float) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.rightwards = LstmLayer(embedding.embedding_dim, width // 2)
+        self.leftwards = LstmLayer(embedding.embedding_dim, width // 2)
+        self.unidirectional = LstmStack(width, width, unidirectional_layers, dropout)
+
+    def forward(self, source: Tensor) -> Memory:
+        """source: (B, S) with `<s>` and `</s>`, then `<pad>`. The memory's states are zero at padding."""
+        is_padding = source == PAD
+        reversal = reversed_places(is_padding).t()[..., None]  # (S, B, 1)
+        words = self.embedding(source.t())  # (S, B, E)
+        rightwards = self.rightwards(words)  # (S, B, D / 2)
+        leftwards = self.leftwards(words.take_along_dim(reversal, 0)).take_along_dim(reversal, 0)
+        states = self.unidirectional(torch.cat([rightwards, leftwards], dim=-1))
+        states = states.transpose(0, 1).masked_fill(is_padding[..., None], 0.0)  # (B, S, D)
+        return Memory(states, padding_mask(is_padding), lengths=source.shape[1] - is_padding.sum(dim=1))
+
+
+def reversed_places(is_padding: Tensor) -> Tensor:
+    """Places, (B, S), that turn each sentence round and leave its padding at the end: no LSTM reads padding first.
+
+    Packed sequences would do the same, but their gradient zeroes the whole sequence once a step.
+    """
+    places = torch.arange(is_padding.shape[1], device=is_padding.device)
+    last = (~is_padding).sum(dim=1, keepdim=True) - 1
+    return torch.where(is_padding, places, last - places)
+
+
+class LstmStack(nn.Module):
+    """LSTM layers on top of each other, with a residual connection around each that keeps the size."""
+
+    def __init__(self, inputs: int, width: int, num_layers: int, dropout: float) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(LstmLayer(width if below else inputs, width) for below in range(num_layers))
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Whole sequences: (T, B, inputs) -> (T, B, D)."""
+        for number, layer in enumerate(self.layers):
+            y = layer(self.dropout(x) if number else x)
+            x = x + y if x.shape == y.shape else y
+        return x
+
+    def start(self, num_rows: int) -> LayerStates:
+        """The states before the first step: zero."""
+        return tuple(layer.start(num_rows) for layer in lstm_layers(self.layers))
+
+    def step(self, x: Tensor, states: LayerStates) -> tuple[Tensor, LayerStates]:
+        """The same for one step, without dropout: (N, inputs) -> (N, D) and the new states."""
+        new_states = []
+        for layer, state in zip(lstm_layers(self.layers), states, strict=True):
+            h, c = layer.step(x, state)
+            x = x + h if x.shape == h.shape else h
+            new_states.append((h, c))
+        return x, tuple(new_states)
+
+
+class LstmLayer(nn.Module):
+    """One LSTM layer: whole sequences through torch's kernel, single steps as one matrix product over [x; h].
+
+    Search asks for single steps, of few rows; the kernel lays its weights out anew in each call, and is slow there.
+    """
+
+    def __init__(self, inputs: int, width: int) -> None:
+        super().__init__()
+        self.inputs = inputs
+        self.width = width
+        self.gates = Linear(inputs + width, 4 * width)
+        nn.init.uniform_(self.gates.weight, -(width**-0.5), width**-0.5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Whole sequences: (T, B, inputs) -> h, (T, B, D)."""
+        of_inputs, of_h = self.gates.weight.split_with_sizes([self.inputs, self.width], dim=1)
+        no_bias = torch.zeros_like(self.gates.bias)  # the kernel adds two
+        weights = [of_inputs, of_h, self.gates.bias, no_bias]
+        zero = x.new_zeros(1, x.shape[1], self.width)
+        h, _, _ = torch.lstm(x, [zero, zero], weights, True, 1, 0.0, self.training, False, False)
+        return h
+
+    def start(self, num_rows: int) -> tuple[Tensor, Tensor]:
+        """h and c before the first step: zero."""
+        zero = self.gates.bias.new_zeros(num_rows, self.width)
+        return zero, zero
+
+    def step(self, x: Tensor, state: tuple[Tensor, Tensor], more: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """One step, (N, inputs) -> h and c, (N, D) each. `more`, (N, 4D), is added to the gates."""
+        h, c = state
+        gates = self.gates(torch.cat([x, h], dim=-1))
+        input_gate, forget_gate, candidate, output_gate = (gates if more is None else gates + more).chunk(4, dim=-1)
+        c = torch.addcmul(forget_gate.sigmoid() * c, input_gate.sigmoid(), candidate.tanh())
+        return output_gate.sigmoid() * c.tanh(), c
+
+
+def lstm_layers(layers: nn.ModuleList) -> list[LstmLayer]:
+    """The same layers, with their type."""
+    return cast("list[LstmLayer]", list(layers))
+
+
+def pick_rows(states: LayerStates, rows: Tensor) -> LayerStates:
+    """The states of some rows: rows (M,) of N -> (M, D)."""
+    return tuple((h.index_select(0, rows), c.index_select(0, rows)) for h, c in states)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,3 +401,154 @@ def tie_embeddings(source: WordEmbedding, target: WordEmbedding, output: Output,
         target.weight = source.weight
     if tying != "none":
         output.tie(target)
+
+
+class PositionBias(nn.Module):
+    """What w changes at the aligned position: tanh(x + w) - tanh(x), where x = W s_i + U h_{b_i}.
+
+    A difference, so that with w = 0 it is zero to the last bit.
+    """
+
+    def __init__(self, attention: int) -> None:
+        super().__init__()
+        self.vector = nn.Parameter(torch.zeros(attention))  # w
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tanh(x + self.vector) - torch.tanh(x)
+
+
+class RnnBiased(nn.Module):
+    """p(e_i | b_i, b_<i, e_<i, f)."""
+
+    is_assisted = True
+
+    def __init__(
+        self,
+        *,
+        embedding: int,
+        width: int,
+        attention: int,
+        unidirectional_encoder_layers: int,
+        decoder_layers: int,
+        dropout: float,
+        source_vocabulary: int,
+        target_vocabulary: int,
+        tied_embeddings: Tying,
+    ) -> None:
+        super().__init__()
+        source_words = WordEmbedding(source_vocabulary, embedding, dropout)
+        target_words = WordEmbedding(target_vocabulary, embedding, dropout)
+        bias = PositionBias(attention)
+        self.encoder = RecurrentEncoder(source_words, width, unidirectional_encoder_layers, dropout)
+        self.decoder = AttentiveDecoder(target_words, width, attention, decoder_layers, dropout, bias)
+        self.dropout = Dropout(dropout)
+        self.output = Output(width, target_vocabulary)
+        tie_embeddings(source_words, target_words, self.output, tied_embeddings)
+
+    def forward(self, batch: Batch, memory: Memory | None = None) -> Tensor:
+        """Features (N, D) of the batch's real target tokens, given their positions."""
+        memory = self.encode(batch.source) if memory is None else memory
+        features: Tensor = self.decoder(batch.target_in, memory, batch.positions)
+        dropped: Tensor = self.dropout(real_tokens(features, batch))
+        return dropped
+
+    def targets(self, batch: Batch) -> Tensor:
+        """e_1 .. e_I, `</s>` of all sentences: (N,)."""
+        return real_tokens(batch.target_out, batch)
+
+    def attention(self, batch: Batch) -> Tensor:
+        """Attention, and one at b_i: (B, T, S)."""
+        weights: list[Tensor] = []
+        self.decoder(batch.target_in, self.encode(batch.source), batch.positions, weights)
+        indicator = torch.ones_like(batch.positions, dtype=weights[0].dtype)
+        return weights[0].scatter_add(2, batch.positions[..., None], indicator[..., None])
+
+    def encode(self, source: Tensor) -> Memory:
+        memory: Memory = self.encoder(source)
+        return memory
+
+    def start(self, memory: Memory, beam_size: int = 1, *, records_attention: bool = False) -> AttentiveState:
+        return AttentiveState(self.decoder, memory, beam_size, records_attention=records_attention)
+
+
+class RnnJumps(nn.Module):
+    """p(b_i | b_<i, e_<i, f) through the jump b_i - b_{i-1}."""
+
+    def __init__(
+        self,
+        *,
+        embedding: int,
+        width: int,
+        unidirectional_encoder_layers: int | None,
+        decoder_layers: int,
+        dropout: float,
+        source_vocabulary: int,
+        target_vocabulary: int,
+        tied_embeddings: Literal["all", "none"],
+        max_jump: int,
+    ) -> None:
+        """unidirectional_encoder_layers: None if the model reads the lexical model's encoder."""
+        super().__init__()
+        self.encoder = None
+        self.embedding = WordEmbedding(target_vocabulary, embedding, dropout)
+        if unidirectional_encoder_layers is not None:
+            source_words = WordEmbedding(source_vocabulary, embedding, dropout)
+            self.encoder = RecurrentEncoder(source_words, width, unidirectional_encoder_layers, dropout)
+            if tied_embeddings == "all":
+                self.embedding.weight = source_words.weight
+        self.decoder = LstmStack(embedding + width, width, decoder_layers, dropout)
+        self.dropout = Dropout(dropout)
+        self.output = Output(width, 2 * max_jump + 1)
+        self.max_jump = max_jump
+
+    def forward(self, batch: Batch, memory: Memory | None = None) -> Tensor:
+        """Features (N, D) of the batch's real target tokens."""
+        memory = self.encode(batch.source) if memory is None else memory
+        inputs = self.read(batch.target_in, pick_states(memory.states, batch.previous_positions))
+        features: Tensor = self.decoder(inputs.transpose(0, 1)).transpose(0, 1)  # (B, T, D)
+        dropped: Tensor = self.dropout(real_tokens(features, batch))
+        return dropped
+
+    def read(self, words: Tensor, previous_states: Tensor) -> Tensor:
+        """[e_{i-1}; h_{b_{i-1}}], what the LSTM reads: words (...), previous_states (..., D)."""
+        return torch.cat([self.embedding(words), self.dropout(previous_states)], dim=-1)
+
+    def targets(self, batch: Batch) -> Tensor:
+        """The jumps as classes 0 .. 2 * max_jump, wider ones clipped: (N,)."""
+        jumps = real_tokens(batch.positions - batch.previous_positions, batch)
+        return jumps.clamp(-self.max_jump, self.max_jump) + self.max_jump
+
+    def encode(self, source: Tensor) -> Memory:
+        assert self.encoder is not None, "this model reads the lexical model's encoder"
+        memory: Memory = self.encoder(source)
+        return memory
+
+    def start(self, memory: Memory, beam_size: int = 1) -> RnnJumpsState:
+        return RnnJumpsState(self, memory, beam_size)
+
+
+class RnnJumpsState:
+    """The alignment model's memory of a beam: the alignment state of `search/roles.py`."""
+
+    def __init__(self, model: RnnJumps, memory: Memory, beam_size: int) -> None:
+        self._model = model
+        self._beam_size = beam_size
+        self._source = memory.states
+        self._lengths = memory.lengths
+        self._states = model.decoder.start(len(memory.states) * beam_size)
+
+    def position_logp(self, words: Tensor, previous_positions: Tensor) -> Tensor:
+        inputs = self._model.read(words, pick_states(self._source, previous_positions)).flatten(0, 1)
+        features, self._states = self._model.decoder.step(inputs, self._states)  # (B * K, D)
+        jump_logits = self._model.output(features).view(*words.shape, -1)
+        return jumps_to_positions(jump_logits, previous_positions, self._lengths, self._source.shape[1])
+
+    def commit(self, parents: Tensor) -> None:
+        first = torch.arange(len(parents), device=parents.device)[:, None] * self._beam_size
+        self._states = pick_rows(self._states, (first + parents).flatten())
+        self._beam_size = parents.shape[1]
+
+    def keep(self, sentences: Tensor) -> None:
+        self._source, self._lengths = self._source[sentences], self._lengths[sentences]
+        hypotheses = sentences[:, None] * self._beam_size + torch.arange(self._beam_size, device=sentences.device)
+        self._states = pick_rows(self._states, hypotheses.flatten())

@@ -1,16 +1,190 @@
-"""`transformer`: the baseline without alignment (Vaswani et al. 2017; row 2 of the paper's table 2)."""
+"""The transformer's decoder, with or without alignment heads: forward for training, `DecoderState` for search.
+
+An alignment head adds `W_align h_{b_i}` to the output of a layer's source attention (paper, figure 2). All below
+the lowest head's addition does not depend on b_i, so in search it runs once a hypothesis; the rest runs once a
+row, a picked (hypothesis, position) pair.
+
+Dimensions: B sentences, K beam, R rows, S source, T target, D width.
+
+
+`transformer`: the baseline without alignment (Vaswani et al. 2017; row 2 of the paper's table 2).
+
+`transformer-aligned`: the alignment-assisted lexical model (paper, section 3.1, figure 2).
+
+In assisted decoder layers the encoder's state h_{b_i} of the aligned position joins the attention heads:
+`W_o [head_1 .. head_K ; h_{b_i}] = W_heads heads + W_align h_{b_i}`. W_align starts at zero, so that the second
+stage of training starts exactly at the baseline. `W_align h_j` depends on the source alone: search computes it once
+a sentence for all j, and the head costs a look-up and an addition.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from alidade.models.decoder import Decoder, DecoderState
-from alidade.models.layers import Embedding, Encoder, Memory, Output, Shape
-from alidade.text.batching import Batch
+from alidade.corpus.batching import Batch
+from alidade.models.cache import FIRST_SLOTS, Ancestors, HypothesisCache, RowCache, Rows
+from alidade.models.layers import Embedding, Encoder, Linear, Memory, Output, Shape, pick_states
+from alidade.models.source import read_source
+from alidade.models.step_layers import StepEmbedding, StepLayer, step_norm
 from alidade.text.vocabulary import PAD
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention, source attention, feed-forward."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.self_attention = shape.self_attention()
+        self.self_residual = shape.residual()
+        self.source_attention = shape.source_attention()
+        self.source_residual = shape.residual()
+        self.feed_forward = shape.feed_forward_layer()
+        self.feed_forward_residual = shape.residual()
+
+    def forward(self, x: Tensor, memory: Memory, aligned: Tensor | None, weights: list[Tensor] | None) -> Tensor:
+        """x: (B, T, D); aligned: W_align h_{b_i}, (B, T, D), if the layer has an alignment head."""
+        x = self.self_residual.leave(x, self.self_attention(self.self_residual.enter(x), is_causal=True))
+        keys, values = self.source_attention.project_source(memory.states)
+        heads = self.source_attention(self.source_residual.enter(x), keys, values, memory.mask, weights)
+        x = self.source_residual.leave(x, heads if aligned is None else heads + aligned)
+        return self.feed_forward_residual.leave(x, self.feed_forward(self.feed_forward_residual.enter(x)))
+
+
+class Decoder(nn.Module):
+    """A stack of decoder layers over the target."""
+
+    def __init__(self, shape: Shape, num_layers: int, embedding: Embedding) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.layers = nn.ModuleList(DecoderLayer(shape) for _ in range(num_layers))
+        self.norm = shape.final_norm()
+
+    def forward(
+        self,
+        words: Tensor,
+        memory: Memory,
+        aligned: Mapping[int, Tensor] | None = None,
+        weights: list[Tensor] | None = None,
+    ) -> Tensor:
+        """words: (B, T) -> features (B, T, D). `aligned` has W_align h_{b_i} for each layer with a head."""
+        x = self.embedding(words)
+        for number, layer in enumerate(self.layers):
+            x = layer(x, memory, aligned.get(number) if aligned else None, weights)
+        features: Tensor = self.norm(x)
+        return features
+
+
+class DecoderState:
+    """The decoder's memory of a beam: the lexical state of `search/roles.py`.
+
+    `aligned` has the table W_align h_j, (B, S, D), of each layer with an alignment head; empty for the baseline.
+    """
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        memory: Memory,
+        aligned: dict[int, Tensor],
+        beam_size: int,
+        *,
+        records_attention: bool,
+    ) -> None:
+        layers: list[DecoderLayer] = list(decoder.layers)  # type: ignore[arg-type]  # a ModuleList of them
+        self._embed = StepEmbedding(decoder.embedding)
+        self._layers = [StepLayer(layer) for layer in layers]
+        self._norm = step_norm(decoder.norm)
+        self._aligned = aligned
+        self._source = [read_source(layer.source_attention, memory) for layer in layers]
+        self._first_assisted = min(aligned, default=len(self._layers))
+        self._num_sentences, self._source_length, width = memory.states.shape
+        num_heads = layers[0].self_attention.num_heads
+        self._ancestors = Ancestors(self._num_sentences, beam_size)
+        cache_shape = (self._ancestors, self._num_sentences, num_heads, FIRST_SLOTS, width)
+        num_shared = min(self._first_assisted + 1, len(self._layers))
+        self._hypothesis_caches = [HypothesisCache(*cache_shape) for _ in self._layers[:num_shared]]
+        self._row_caches = [RowCache(*cache_shape) for _ in self._layers[num_shared:]]
+        self._caches: list[HypothesisCache | RowCache] = [*self._hypothesis_caches, *self._row_caches]
+        self._records_attention = records_attention
+        self._hypothesis_attention: list[Tensor] = []
+        self._row_attention: Tensor | None = None
+
+    def advance(self, words: Tensor) -> None:
+        """Everything below the lowest alignment head's addition, once a hypothesis."""
+        self._hypothesis_attention.clear()
+        x = self._embed(words, self._ancestors.step)  # (B, K, D)
+        weights = self._hypothesis_attention if self._records_attention else None
+        for number, cache in enumerate(self._hypothesis_caches):
+            layer = self._layers[number]
+            x = layer.attend(x, cache.attend)
+            heads = self._source[number].attend(layer.enter_source(x), weights)
+            # Where an alignment head's addition is still to come, so are the norm after it and all that follows.
+            x = x + heads if number == self._first_assisted else layer.feed(layer.leave_source(x, heads))
+        self._x = x.flatten(0, 1)  # (B * K, D)
+
+    def evaluate(self, hypotheses: Tensor, positions: Tensor) -> Tensor:
+        """Everything from the lowest alignment head's addition on, once a row: (R,), (R,) -> (R, D)."""
+        if not self._aligned:
+            if self._records_attention:
+                self._row_attention = self._attention_of_hypotheses(hypotheses)
+            return self._norm(self._x if len(hypotheses) == len(self._x) else self._x[hypotheses])
+        rows = Rows(hypotheses, self._num_sentences, self._ancestors.beam_size)
+        layer = self._layers[self._first_assisted]
+        source_cells = rows.sentences * self._source_length + positions
+        aligned = self._aligned[self._first_assisted].flatten(0, 1)[source_cells]
+        x = layer.feed(layer.leave_source(self._x[hypotheses], aligned))
+        weights: list[Tensor] = []
+        for number, cache in enumerate(self._row_caches, start=self._first_assisted + 1):
+            x = self._evaluate_layer(number, cache, x, rows, source_cells, weights)
+        if self._records_attention:
+            attention = torch.stack([self._attention_of_hypotheses(hypotheses), *weights]).sum(dim=0)
+            attention[torch.arange(len(positions)), positions] += len(self._aligned)
+            self._row_attention = attention
+        return self._norm(x)
+
+    def _evaluate_layer(
+        self, number: int, cache: RowCache, x: Tensor, rows: Rows, source_cells: Tensor, weights: list[Tensor]
+    ) -> Tensor:
+        """One layer above the lowest alignment head: x (R, D) -> (R, D)."""
+        layer = self._layers[number]
+        x = layer.attend(x, partial(cache.attend, rows))
+        grid = rows.to_grid(layer.enter_source(x))
+        grid_weights: list[Tensor] | None = [] if self._records_attention else None
+        heads = rows.from_grid(self._source[number].attend(grid, grid_weights))
+        weights += [rows.from_grid(part) for part in grid_weights or []]
+        if number in self._aligned:
+            heads = heads + self._aligned[number].flatten(0, 1)[source_cells]
+        return layer.feed(layer.leave_source(x, heads))
+
+    def _attention_of_hypotheses(self, hypotheses: Tensor) -> Tensor:
+        attention = torch.stack(self._hypothesis_attention).sum(0).flatten(0, 1)
+        return attention if len(attention) == len(hypotheses) else attention[hypotheses]
+
+    def attention(self) -> Tensor:
+        assert self._row_attention is not None, "the state was started without records_attention"
+        return self._row_attention
+
+    def commit(self, rows: Tensor, parents: Tensor) -> None:
+        slots = self._ancestors.reorder(parents)
+        if slots is not None:
+            for cache in self._caches:
+                cache.keep_slots(slots)
+        for row_cache in self._row_caches:
+            row_cache.commit(rows)
+
+    def keep(self, sentences: Tensor) -> None:
+        self._num_sentences = len(sentences)
+        self._ancestors.keep(sentences)
+        for cache in self._caches:
+            cache.keep(sentences)
+        for source in self._source:
+            source.keep(sentences)
+        self._aligned = {number: table[sentences] for number, table in self._aligned.items()}
+
 
 Tying = Literal["all", "target", "none"]
 
@@ -72,3 +246,68 @@ def real_tokens(x: Tensor, batch: Batch) -> Tensor:
     if batch.num_target_tokens == batch.target_out.numel():
         return x.flatten(0, 1)
     return x[batch.target_out != PAD]
+
+
+class AlignedTransformer(nn.Module):
+    """p(e_i | b_i, b_<i, e_<i, f)."""
+
+    is_assisted = True
+
+    def __init__(
+        self,
+        shape: Shape,
+        *,
+        encoder_layers: int,
+        decoder_layers: int,
+        assisted_layers: Sequence[int],
+        source_vocabulary: int,
+        target_vocabulary: int,
+        tied_embeddings: Tying,
+    ) -> None:
+        super().__init__()
+        self.encoder = Encoder(shape, encoder_layers, source_vocabulary)
+        self.decoder = Decoder(shape, decoder_layers, Embedding(target_vocabulary, shape.width, shape.dropout))
+        self.output = Output(shape.width, target_vocabulary)
+        self.assisted_layers = sorted(assisted_layers)
+        self.alignment_heads = nn.ModuleList(alignment_head(shape.width) for _ in self.assisted_layers)
+        tie_embeddings(self.encoder, self.decoder, self.output, tied_embeddings)
+
+    def forward(self, batch: Batch, memory: Memory | None = None) -> Tensor:
+        """Features (N, D) of the batch's real target tokens, given their positions."""
+        memory = self.encode(batch.source) if memory is None else memory
+        return real_tokens(self._decode(batch, memory), batch)
+
+    def _decode(self, batch: Batch, memory: Memory, weights: list[Tensor] | None = None) -> Tensor:
+        aligned_states = pick_states(memory.states, batch.positions)  # h_{b_i}: (B, T, D)
+        features: Tensor = self.decoder(batch.target_in, memory, self._align(aligned_states), weights)
+        return features
+
+    def _align(self, states: Tensor) -> dict[int, Tensor]:
+        """W_align h for each assisted layer."""
+        return {layer: head(states) for layer, head in zip(self.assisted_layers, self.alignment_heads, strict=True)}
+
+    def targets(self, batch: Batch) -> Tensor:
+        """e_1 .. e_I, `</s>` of all sentences: (N,)."""
+        return real_tokens(batch.target_out, batch)
+
+    def attention(self, batch: Batch) -> Tensor:
+        """Attention summed over layers and heads, and one for each assisted layer at b_i: (B, T, S)."""
+        weights: list[Tensor] = []
+        self._decode(batch, self.encode(batch.source), weights)
+        indicator = torch.full_like(batch.positions, len(self.assisted_layers), dtype=weights[0].dtype)
+        return torch.stack(weights).sum(dim=0).scatter_add_(2, batch.positions[..., None], indicator[..., None])
+
+    def encode(self, source: Tensor) -> Memory:
+        memory: Memory = self.encoder(source)
+        return memory
+
+    def start(self, memory: Memory, beam_size: int = 1, *, records_attention: bool = False) -> DecoderState:
+        tables = self._align(memory.states)  # W_align h_j for all j: (B, S, D) a layer
+        return DecoderState(self.decoder, memory, tables, beam_size, records_attention=records_attention)
+
+
+def alignment_head(width: int) -> Linear:
+    """The columns of W_o that read h_{b_i}: zero at the start of training."""
+    head = Linear(width, width, bias=False)
+    nn.init.zeros_(head.weight)
+    return head

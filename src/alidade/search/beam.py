@@ -39,12 +39,10 @@ from alidade.search.constraints import Constraints, EvaluatedRows
 from alidade.search.ending import Endings
 from alidade.search.hypotheses import Cells, History, Hypothesis, SearchResult
 from alidade.search.lattice import Lattice
-from alidade.search.lexicon import Lexicon
 from alidade.search.prefix import FREE, GivenWords, allow_only, put_given
 from alidade.search.pruning import BestPasts, pruning_of
 from alidade.search.repeats import NOWHERE, Written
 from alidade.search.roles import AlignmentModel, AlignmentState, LexicalModel, LexicalState
-from alidade.search.shortlist import Shortlist
 from alidade.search.words import WordScorer
 from alidade.text.vocabulary import BOS, EOS, PAD
 
@@ -66,8 +64,6 @@ class Request:
     """The translation has at least this many pieces."""
     max_length: int | None = None
     """At most this many, `</s>` among them; None: as the settings say."""
-    wanted: Sequence[int] = ()
-    """Piece ids that no shortlist may leave out, besides the prefix: a dictionary's."""
 
     @property
     def given_words(self) -> list[int]:
@@ -84,27 +80,13 @@ class Request:
 class BeamSearch:
     """Searches with one system and one way to search; make a new one when weights change."""
 
-    def __init__(self, system: Any, settings: SearchSettings, lexicon: Lexicon | None = None) -> None:
-        """system: has `lexical`, `alignment` and `shares_encoder`; see `models/system.py`. lexicon: for a shortlist."""
+    def __init__(self, system: Any, settings: SearchSettings) -> None:
+        """system: has `lexical`, `alignment` and `shares_encoder`; see `models/system.py`."""
         self.lexical: LexicalModel = system.lexical
         self.alignment: AlignmentModel | None = system.alignment if system.lexical.is_assisted else None
         self.shares_encoder: bool = self.alignment is not None and system.shares_encoder
         self.settings = settings
         self.scorer = WordScorer.of(self.lexical.output)
-        assert settings.shortlist == "none" or lexicon is not None, "a shortlist needs a lexicon"
-        self._lexicon = lexicon
-
-    def shortlist(self, requests: Sequence[Request]) -> Shortlist | None:
-        """What a batch may write, if the settings restrict it."""
-        if self._lexicon is None or self.settings.shortlist == "none":
-            return None
-        return Shortlist(
-            self._lexicon,
-            self.scorer,
-            [request.source for request in requests],
-            [[*request.prefix, *request.wanted] for request in requests],
-            by_position=self.settings.shortlist == "position",
-        )
 
     @torch.inference_mode()
     def search(
@@ -134,7 +116,6 @@ class _BatchSearch:
     ) -> None:
         settings = search.settings
         self._settings, self._scorer, self._constraints = settings, search.scorer, constraints
-        self._shortlist = search.shortlist(requests)
         self._beam_size = settings.beam_size
         limits = [request.length_limit(settings) for request in requests]
         are_patient = [
@@ -290,18 +271,9 @@ class _BatchSearch:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The best words of one lot of rows and their log p_lex, (r, k) each, and log p_lex of `</s>`, (r,).
 
-        sentences: (r,), needed if words are given or there is a shortlist.
+        sentences: (r,), needed if words are given.
         """
-        if self._shortlist is None or sentences is None:
-            word_logp = self._scorer.word_logp(features)
-        else:
-            word_logp = self._shortlist.word_logp(features, sentences, rows.positions)
-            if self._constraints is None and not self._is_given:
-                end_logp = word_logp[:, EOS].clone()
-                if self._written is not None:
-                    self._written.forbid(rows.hypotheses, rows.positions, word_logp, self._shortlist.columns)
-                return *self._shortlist.best_words(word_logp, self._beam_size), end_logp
-            word_logp = self._shortlist.over_vocabulary(word_logp)
+        word_logp = self._scorer.word_logp(features)
         free_positions = rows.positions
         if self._constraints is not None:
             given_rows = self._constraints.restrict(rows, word_logp)
@@ -323,7 +295,7 @@ class _BatchSearch:
     @property
     def _needs_sentences(self) -> bool:
         """Whether rows must know their sentences."""
-        return self._alignment is not None or self._shortlist is not None or self._is_given
+        return self._alignment is not None or self._is_given
 
     @property
     def _is_given(self) -> bool:
@@ -424,8 +396,6 @@ class _BatchSearch:
             self._constraints.keep(kept)
         if self._written is not None:
             self._written.keep(kept)
-        if self._shortlist is not None:
-            self._shortlist.keep(kept)
         self._given.keep(kept)
         self._scores, self._words, self._positions = self._scores[kept], self._words[kept], self._positions[kept]
         self._end_positions, self._min_lengths = self._end_positions[kept], self._min_lengths[kept]

@@ -31,8 +31,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from alidade.dictionary.constraints import Use, WordBorders
-from alidade.dictionary.grid import ConstrainedSentence, StateGrid
+from alidade.dictionary.rules import Use, WordBorders
+from alidade.dictionary.tables import ConstrainedSentence, StateGrid
 from alidade.search.constraints import EvaluatedRows
 from alidade.text.vocabulary import EOS
 

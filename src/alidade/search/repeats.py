@@ -28,10 +28,10 @@ class Written:
         """Words and positions."""
         self._num_steps = 0
 
-    def forbid(self, hypotheses: Tensor, positions: Tensor, word_logp: Tensor, columns: Tensor | None = None) -> None:
+    def forbid(self, hypotheses: Tensor, positions: Tensor, word_logp: Tensor) -> None:
         """Set to -inf, in place, what rows of these hypotheses would repeat at these positions, (R,) both.
 
-        word_logp: (R, V), or (R, U) if `columns`, (V,), says where words are.
+        word_logp: (R, V).
         """
         if not self._num_steps:
             return
@@ -39,7 +39,7 @@ class Written:
         is_here = past_positions.index_select(0, hypotheses) == positions[:, None]  # (R, T)
         rows, steps = is_here.nonzero(as_tuple=True)
         repeated = words[hypotheses[rows], steps]
-        word_logp[rows, repeated if columns is None else columns[repeated]] = -math.inf
+        word_logp[rows, repeated] = -math.inf
 
     def commit(self, parents: Tensor, positions: Tensor, words: Tensor) -> None:
         """The next beam, (B, K) each."""

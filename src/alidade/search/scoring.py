@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from alidade.config import SearchSettings
-from alidade.models.transformer_jumps import jumps_to_positions
+from alidade.corpus.arrays import Ragged
+from alidade.corpus.batching import Batch, make_batch
+from alidade.models.jumps import jumps_to_positions
 from alidade.search.batches import map_batches
 from alidade.search.beam import BeamSearch, Request
-from alidade.text.batching import Batch, make_batch
-from alidade.text.ragged import Ragged
 from alidade.text.vocabulary import PAD
 
 Ids = Sequence[int]
@@ -107,7 +107,7 @@ def align_targets(
 
     A pair whose `</s>` no jump can reach keeps the best positions found before it.
     """
-    changes = {"shortlist": "none", "beam_size": max(settings.beam_size, MIN_ALIGNING_BEAM)}  # all words are given
+    changes = {"beam_size": max(settings.beam_size, MIN_ALIGNING_BEAM)}
     search = BeamSearch(system, settings.model_copy(update=changes))
     requests = [Request(*pair, is_whole_target=True) for pair in zip(sources, targets, strict=True)]
     results = map_batches(search.search, requests, lambda request: len(request.prefix), batch_size)

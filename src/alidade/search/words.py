@@ -44,10 +44,6 @@ class WordScorer:
         """Of a model's output layer."""
         return cls(output.weight.detach(), output.bias.detach())
 
-    def among(self, words: Tensor) -> WordScorer:
-        """One that knows these words only, the special ones first."""
-        return WordScorer(self._weight[words], self._bias[words])
-
     def lots(self, num_rows: int) -> list[slice]:
         """The rows in lots whose logits fit into memory."""
         return [slice(first, first + self._max_rows) for first in range(0, num_rows, self._max_rows)]

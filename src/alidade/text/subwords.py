@@ -23,7 +23,7 @@ import regex
 import sentencepiece
 
 from alidade.errors import AlidadeError
-from alidade.files import open_bytes, write_aside
+from alidade.io import open_bytes, write_aside
 from alidade.text.vocabulary import BOS, EOS, PAD, UNK
 from alidade.text.words import Word, split_chunk, split_words
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from alidade.config import TrainConfig, TrainingSettings, parse_settings
+from alidade.corpus.store import PreparedCorpus, Split
 from alidade.errors import AlidadeError
-from alidade.files import read_json, write_json
+from alidade.io import read_json, write_json
 from alidade.models.folder import describe_vocabulary, load_description
-from alidade.text.corpus import PreparedCorpus, Split
 
 MAY_CHANGE = {
     "accumulate",

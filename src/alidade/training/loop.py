@@ -21,23 +21,17 @@ from rich.console import Console
 from torch import Tensor
 
 from alidade.config import TrainConfig, TrainingSettings
+from alidade.corpus.batching import BatchPlan, Update, batches_of_all, make_batch
+from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
-from alidade.models.build import build_system
 from alidade.models.folder import initialise_from
-from alidade.models.linear import round_factors
-from alidade.models.system import System
-from alidade.text.batching import BatchPlan, Update, batches_of_all, make_batch
-from alidade.text.corpus import PreparedCorpus
-from alidade.training.checkpoints import Checkpoints, load_checkpoint
+from alidade.models.layers import round_factors
+from alidade.models.system import System, build_system
 from alidade.training.checks import check_resuming, check_training
-from alidade.training.display import Display
-from alidade.training.history import History
-from alidade.training.log import Log
 from alidade.training.memory import keep_freed_memory
-from alidade.training.meter import Meter, Stopwatch
-from alidade.training.objective import Objective
-from alidade.training.results import Results
-from alidade.training.schedule import learning_rate
+from alidade.training.monitor import Display, Log, Meter, Stopwatch
+from alidade.training.objective import Objective, learning_rate
+from alidade.training.run_folder import Checkpoints, History, Results, load_checkpoint
 from alidade.training.stop import StopSignals
 from alidade.training.validation import Scores, validate
 
@@ -236,7 +230,7 @@ class Trainer:
         return every > 0 and self.history.step % every == 0
 
     def _dev_bleu(self) -> float:
-        from alidade.training.dev_bleu import dev_bleu  # the search, which most runs do not need
+        from alidade.training.validation import dev_bleu  # the search, which most runs do not need
 
         assert self.corpus.dev is not None  # check_training has seen to it
         snapshot = self.results.snapshot(self.history.step)

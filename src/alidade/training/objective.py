@@ -1,4 +1,24 @@
-"""What training minimises, as one module: a system's features, through its output layers, to its losses.
+"""The learning rate of each update: a pure function of its number, so that a resumed run needs no state for it.
+
+From features to the label-smoothed cross entropy, without ever holding all logits.
+
+The logits of a batch are the largest tensor of training: 4,096 tokens times 32,000 pieces are half a gigabyte,
+and a plain cross entropy holds them three times (logits, log-softmax, gradient). Here they are made a chunk of
+rows at a time, become their own gradient in place, and are gone before the next chunk. What is kept is the
+gradient of the features, of the output layer's weight and of its bias.
+
+With smoothing s, the loss of a token with logits z and target t is (1 - s) * nll + s * uniform, where
+
+    nll     = logsumexp(z) - z_t
+    uniform = logsumexp(z) - mean(z)
+
+so the log-sum-exp, the target's logit and the mean logit are enough. The mean logit is linear in the features:
+it is one product with the mean row of the weight.
+
+Dimensions: N real target tokens, D width of the features, V classes.
+
+
+What training minimises, as one module: a system's features, through its output layers, to its losses.
 
 It is a module of its own because all that depends on weights has to happen inside `forward`, where Lightning Fabric
 sees it: mixed precision and the exchange of gradients between processes hang on that.
@@ -6,16 +26,180 @@ sees it: mixed precision and the exchange of gradients between processes hang on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
-from alidade.models.linear import Linear
+from alidade.config import TrainingSettings
+from alidade.corpus.batching import Batch
+from alidade.models.layers import Linear, can_multiply, multiply
 from alidade.models.system import Role, System
-from alidade.text.batching import Batch
-from alidade.training.loss import TokenLoss, token_loss
+
+
+def learning_rate(step: int, settings: TrainingSettings) -> float:
+    """The learning rate of update number `step`, counted from 1.
+
+    It rises linearly to its peak during the warm-up; then it falls with the inverse square root of the step, or
+    stays. In the cool-down, the last updates, it goes on linearly from there to (almost) nothing.
+    """
+    rise = min(step / settings.warmup, 1.0)
+    left = min((settings.steps + 1 - step) / (settings.cooldown + 1), 1.0)
+    if settings.schedule == "constant":
+        return settings.learning_rate * rise * left
+    return settings.learning_rate * min(rise, math.sqrt(settings.warmup / step)) * left
+
+
+CHUNK_LOGITS = 2**23
+"""Logits in one chunk: 32 MB of float32. Smaller chunks make slow matrix products, larger ones leave the cache."""
+SMALLEST_CHUNK = 512
+"""Rows of a chunk at least, so that the matrix products stay efficient for large vocabularies."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLoss:
+    """Sums over the N tokens of a batch, each a scalar tensor."""
+
+    loss: Tensor
+    """Label-smoothed cross entropy; this one has a gradient."""
+    nll: Tensor
+    """Negative log-likelihood, natural logarithm: exp(nll / N) is the perplexity."""
+    num_correct: Tensor
+    """Tokens whose target has the highest logit."""
+
+
+def token_loss(
+    features: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float = 0.0
+) -> TokenLoss:
+    """The loss of predicting `targets` (N,) from `features` (N, D) by an output layer of V classes.
+
+    weight: (V, D). bias: (V,), or None. Without gradients enabled, none are computed.
+    """
+    loss, nll, num_correct = _SmoothedCrossEntropy.apply(features, weight, bias, targets, smoothing)  # type: ignore[no-untyped-call]  # torch has no types for it
+    return TokenLoss(loss, nll, num_correct)
+
+
+class _SmoothedCrossEntropy(torch.autograd.Function):
+    """Computes its gradients in the forward pass, while each chunk of logits is at hand."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        layer = _OutputLayer(features.detach(), weight.detach(), None if bias is None else bias.detach())
+        gradients = _Gradients(layer, smoothing) if any(ctx.needs_input_grad) else None
+        sums = torch.zeros(3, dtype=weight.dtype, device=weight.device)
+        for rows in _chunks(*layer.shape):
+            sums += _chunk_loss(layer, rows, targets[rows], smoothing, gradients)
+        if gradients is not None:
+            gradients.add_uniform_part()
+            ctx.save_for_backward(gradients.features, gradients.weight, gradients.bias)
+        loss, nll, num_correct = (total.clone() for total in sums)
+        ctx.mark_non_differentiable(nll, num_correct)
+        return loss, nll, num_correct
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_loss: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        features, weight, bias = ctx.saved_tensors
+        return features * grad_loss, weight * grad_loss, None if bias is None else bias * grad_loss, None, None
+
+
+class _OutputLayer:
+    """The features of a batch and the layer that turns them into logits.
+
+    Products are made in the features' precision, everything else in the weight's (under bfloat16 training
+    the features are bfloat16, the weight float32).
+    """
+
+    def __init__(self, features: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+        self.features = features
+        self.weight = weight
+        self.factor = weight.to(features.dtype)
+        self.bias = bias
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """N tokens, V classes."""
+        return len(self.features), len(self.weight)
+
+    def logits(self, rows: slice) -> Tensor:
+        """(rows, V)"""
+        if can_multiply(self.features):
+            return multiply(self.features[rows], self.factor, self.bias)
+        logits = torch.mm(self.features[rows], self.factor.T).to(self.weight.dtype)
+        return logits if self.bias is None else logits.add_(self.bias)
+
+    def mean_logit(self, rows: slice) -> Tensor:
+        """(rows,) the mean over all classes, without looking at the logits."""
+        mean = self.features[rows].to(self.weight.dtype) @ self.weight.mean(0)
+        return mean if self.bias is None else mean + self.bias.mean()
+
+
+class _Gradients:
+    """Gradients of the summed loss, filled chunk by chunk."""
+
+    def __init__(self, layer: _OutputLayer, smoothing: float) -> None:
+        self._layer = layer
+        self._smoothing = smoothing
+        self.features = torch.empty_like(layer.features)
+        self.weight = torch.zeros_like(layer.weight)
+        self.bias = None if layer.bias is None else torch.zeros_like(layer.bias)
+
+    def add_chunk(self, rows: slice, logits_gradient: Tensor) -> None:
+        """Take in the gradient of a chunk's logits, softmax - (1 - s) * [target], without the uniform part."""
+        if self.bias is not None:
+            self.bias += logits_gradient.sum(0)
+        features = self._layer.features[rows]
+        gradient = logits_gradient.to(features.dtype)
+        if can_multiply(gradient):
+            self.features[rows] = multiply(gradient, self._layer.factor.T)
+        else:
+            torch.mm(gradient, self._layer.factor, out=self.features[rows])
+        if features.dtype == self.weight.dtype:
+            self.weight.addmm_(gradient.T, features)
+        else:
+            self.weight += gradient.T @ features
+
+    def add_uniform_part(self) -> None:
+        """Smoothing takes s / V from the gradient of every logit: here once for all logits, by linearity."""
+        layer = self._layer
+        share = self._smoothing / len(layer.weight)
+        self.features -= (share * layer.weight.sum(0)).to(self.features.dtype)
+        self.weight -= share * layer.features.sum(0, dtype=self.weight.dtype)
+        if self.bias is not None:
+            self.bias -= share * len(layer.features)
+
+
+def _chunk_loss(
+    layer: _OutputLayer, rows: slice, targets: Tensor, smoothing: float, gradients: _Gradients | None
+) -> Tensor:
+    """(3,) the sums of a chunk: loss, negative log-likelihood, correct tokens."""
+    with torch.autocast(layer.weight.device.type, enabled=False):
+        logits = layer.logits(rows)
+        targets = targets.unsqueeze(1)
+        target_logit = logits.gather(1, targets).squeeze(1)
+        largest_logit = logits.amax(1)
+        softmax = torch.softmax(logits, 1, out=logits)
+        # The largest probability is at least 1 / V, so its logarithm is safe.
+        normaliser = largest_logit - softmax.amax(1).log()
+        nll = normaliser - target_logit
+        uniform = normaliser - layer.mean_logit(rows)
+        if gradients is not None:
+            softmax.scatter_add_(1, targets, softmax.new_full(targets.shape, smoothing - 1))
+            gradients.add_chunk(rows, softmax)
+        loss = torch.lerp(nll, uniform, smoothing)
+        is_correct = (target_logit == largest_logit).to(loss.dtype)
+        return torch.stack([loss.sum(), nll.sum(), is_correct.sum()])
+
+
+def _chunks(num_rows: int, num_classes: int) -> list[slice]:
+    size = max(SMALLEST_CHUNK, CHUNK_LOGITS // num_classes)
+    return [slice(start, start + size) for start in range(0, num_rows, size)]
 
 
 class Objective(nn.Module):

@@ -2,22 +2,28 @@
 
 For a lexical model that is assisted, the dev set's positions are given, as in the paper; for an alignment model the
 perplexity is that of jumps.
-"""
+
+
+BLEU of the dev set, translated by the real search."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
+from alidade.corpus.batching import Batch
+from alidade.corpus.store import Split
+from alidade.evaluation.metrics import Tokenisation, corpus_bleu
 from alidade.models.system import Role, System
-from alidade.text.batching import Batch
 from alidade.training.objective import role_losses
+from alidade.translator import Translator
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +72,11 @@ def validate(system: System, batches: Iterable[Batch], fabric: Fabric) -> Scores
     return {
         role: Score(nll, num_correct, num_tokens) for role, (nll, num_correct) in zip(system.roles, sums, strict=True)
     }
+
+
+def dev_bleu(model: Path, dev: Split, target_language: str) -> float:
+    """Translate the dev set with a model folder; in per cent, with case."""
+    translations = Translator(model).translate_all(dev.source_texts(), with_links=False)
+    tokenisation: Tokenisation = "zh" if target_language == "zh" else "13a"
+    hypotheses = [translation.text for translation in translations]
+    return corpus_bleu(hypotheses, list(dev.target_texts()), tokenisation=tokenisation).value

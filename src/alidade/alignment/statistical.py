@@ -1,0 +1,147 @@
+"""Where training alignments come from: eflomal, or Pharaoh files that any other aligner wrote.
+
+eflomal (Östling and Tiedemann, 2016) samples alignments in both directions from two files of space-separated units.
+It is GPL-licensed and therefore optional: imported only when it runs. Its sampler is seeded by the system, so two
+runs differ in a few links. Units are compared in lower case (eflomal lowers them itself).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import TextIO, TypeVar
+
+from alidade.alignment.links import Alignment, GoldAlignment
+from alidade.errors import AlidadeError
+from alidade.io import aside_name, read_lines
+
+Parsed = TypeVar("Parsed")
+
+
+class EflomalAligner:
+    """Aligns files with eflomal in both directions, and later files in the same way through the kept priors."""
+
+    def align_files(self, source: Path, target: Path, forward: Path, reverse: Path, priors: Path | None = None) -> None:
+        """Align two line-parallel files of space-separated units; write a Pharaoh line for each pair.
+
+        forward: links that give each target unit at most one source unit; reverse: the other way round; both are
+        written `source-target`. priors: where to keep what was learned, for `align_with_priors`. No file appears
+        under its name before all are complete.
+        """
+        eflomal = _import_eflomal()
+        outputs = [path for path in (forward, reverse, priors) if path is not None]
+        with _written_aside(outputs) as aside:
+            _run_eflomal(eflomal, source, target, aside[forward], aside[reverse], None)
+            if priors is not None:
+                _write_priors(eflomal, source, target, aside[forward], aside[reverse], aside[priors])
+
+    def align_with_priors(self, source: Path, target: Path, forward: Path, reverse: Path, priors: Path) -> None:
+        """Align further pairs, a dev set for example, with what `align_files` learned and kept in `priors`."""
+        eflomal = _import_eflomal()
+        if not priors.exists():
+            raise AlidadeError(f"{priors}: no such file; it is written when the training bitext is aligned")
+        with _written_aside([forward, reverse]) as aside:
+            _run_eflomal(eflomal, source, target, aside[forward], aside[reverse], priors)
+
+
+def read_alignments(path: Path, *, one_based: bool = False) -> Iterator[Alignment]:
+    """The alignments of a Pharaoh file, a line each; a line that is not one is an error with its number."""
+    return _parse_lines(path, lambda line: Alignment.parse(line, one_based=one_based))
+
+
+def read_gold_alignments(path: Path, *, one_based: bool = False) -> Iterator[GoldAlignment]:
+    """The gold alignments of a file with sure `2-3` and possible `2p3` links, a line each."""
+    return _parse_lines(path, lambda line: GoldAlignment.parse(line, one_based=one_based))
+
+
+def _import_eflomal() -> ModuleType:
+    try:
+        import eflomal
+    except ImportError:
+        raise AlidadeError(
+            "the aligner eflomal is not installed: run `pip install eflomal==2.0.0` (it needs a C compiler), or give "
+            'another aligner\'s links with aligner.kind = "pharaoh"'
+        ) from None
+    assert isinstance(eflomal, ModuleType)
+    return eflomal
+
+
+def _run_eflomal(
+    eflomal: ModuleType, source: Path, target: Path, forward: Path, reverse: Path, priors: Path | None
+) -> None:
+    num_lines = _count_lines(source)
+    if num_lines != (num_target := _count_lines(target)):
+        raise AlidadeError(
+            f"{source} has {num_lines} lines but {target} has {num_target}: a bitext needs as many on both sides"
+        )
+    if num_lines == 0:
+        raise AlidadeError(f"{source}: there is nothing to align, the file is empty")
+    try:
+        with (
+            _open_plain(source) as source_file,
+            _open_plain(target) as target_file,
+            _open_if_given(priors) as priors_file,
+        ):
+            eflomal.Aligner().align(
+                source_file,
+                target_file,
+                links_filename_fwd=str(forward),
+                links_filename_rev=str(reverse),
+                priors_input=priors_file,
+            )
+    except subprocess.CalledProcessError as error:
+        raise AlidadeError(f"eflomal failed on {source} and {target} (exit code {error.returncode})") from None
+    for links in (forward, reverse):
+        # eflomal does not notice a full disk.
+        if _count_lines(links) != num_lines:
+            raise AlidadeError(
+                f"eflomal wrote {_count_lines(links)} of {num_lines} lines to {links}: is the disk full?"
+            )
+
+
+def _write_priors(eflomal: ModuleType, source: Path, target: Path, forward: Path, reverse: Path, priors: Path) -> None:
+    """Count links, jumps and fertilities of an aligned bitext: the pseudo-counts that later alignments start from."""
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(_open_plain(path)) for path in (source, target, forward, reverse)]
+        # eflomal counts units as written, and compares them in lower case when it reads the counts.
+        counts = eflomal.calculate_priors(*[map(str.lower, file) for file in files])
+    with priors.open("w", encoding="utf-8") as priors_file:
+        eflomal.write_priors(priors_file, *counts)
+
+
+@contextlib.contextmanager
+def _written_aside(paths: list[Path]) -> Iterator[dict[Path, Path]]:
+    """Names beside the wanted ones to write to; all are renamed at the end, or all are removed."""
+    aside = {path: aside_name(path) for path in paths}
+    try:
+        yield aside
+        for path, partial in aside.items():
+            partial.replace(path)
+    finally:
+        for partial in aside.values():
+            partial.unlink(missing_ok=True)
+
+
+def _parse_lines(path: Path, parse: Callable[[str], Parsed]) -> Iterator[Parsed]:
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            parsed = parse(line)
+        except AlidadeError as error:
+            raise AlidadeError(f"{path}, line {number}: {error}") from None
+        yield parsed
+
+
+def _open_plain(path: Path) -> TextIO:
+    return path.open(encoding="utf-8", newline="\n")
+
+
+def _open_if_given(path: Path | None) -> contextlib.AbstractContextManager[TextIO | None]:
+    return contextlib.nullcontext() if path is None else _open_plain(path)
+
+
+def _count_lines(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(1 for _ in file)

@@ -1,0 +1,251 @@
+"""Two stages of `alidade prepare`: aligning the words or pieces, and turning links into positions.
+
+Aligning other pairs in the way in which a prepared corpus was aligned: a dev set, a test set.
+
+The aligner starts from what it learned on the corpus (its priors), which is as good as aligning the pairs together
+with the training bitext, and takes seconds.
+"""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+
+from alidade.alignment.links import Alignment
+from alidade.alignment.positions import Unit, positions_of_pieces
+from alidade.alignment.statistical import EflomalAligner, read_alignments
+from alidade.alignment.symmetrise import Symmetrisation, symmetrise
+from alidade.config import AlignerSettings, CleaningSettings, parse_settings
+from alidade.corpus.arrays import SIDES, Layout, write_array
+from alidade.corpus.bitext import count_lines
+from alidade.corpus.clean import Cleaner
+from alidade.corpus.encode import SharedSubwords, read_split
+from alidade.corpus.store import PreparedCorpus
+from alidade.errors import AlidadeError
+from alidade.io import read_lines, track, write_aside
+from alidade.parallel import CHUNK, Workers, chunked
+from alidade.text.subwords import Encoding, Subwords
+from alidade.text.tokenised import encode_tokenised
+from alidade.text.words import split_chunk
+
+
+class LinkedPair(NamedTuple):
+    """A pair and its links as they stand in files: one line, or one for each direction."""
+
+    source: str
+    target: str
+    links: tuple[str, ...]
+    place: str
+    """File and line of the links, for errors."""
+
+
+def align_units(
+    subwords: tuple[Subwords, Subwords],
+    unit: Unit,
+    layout: Layout,
+    splits: tuple[str, ...],
+    workers: Workers,
+    console: Console,
+) -> dict[str, Any]:
+    """Align the training bitext in both directions, then the dev set with what was learned."""
+    aligner = EflomalAligner()
+    shared = SharedSubwords.of(subwords, layout)
+    for split in splits:
+        source, target = (layout.units(split, side) for side in SIDES)
+        forward, reverse = layout.links(split, "forward"), layout.links(split, "reverse")
+        try:
+            num_pairs = _write_units(shared, unit, layout, split, workers, console)
+            console.print(f"align: eflomal aligns {num_pairs:,} pairs of {split} by {unit}")
+            with console.status("aligning"):
+                if split == "train":
+                    aligner.align_files(source, target, forward, reverse, layout.priors)
+                else:
+                    aligner.align_with_priors(source, target, forward, reverse, layout.priors)
+        finally:
+            source.unlink(missing_ok=True)
+            target.unlink(missing_ok=True)
+    return {}
+
+
+def store_positions(
+    subwords: tuple[Subwords, Subwords],
+    aligner: AlignerSettings,
+    layout: Layout,
+    split: str,
+    cleaned: dict[str, Any],
+    workers: Workers,
+    console: Console,
+) -> dict[str, Any]:
+    """Write the positions of a split's target pieces; returns a hash of them."""
+    pairs = _linked_pairs(aligner, layout, split, cleaned)
+    place = functools.partial(
+        _positions_of_chunk, SharedSubwords.of(subwords, layout), aligner.symmetrisation, aligner.unit
+    )
+    total = count_lines(layout.text(split, "source"))
+    chunks = workers.map_in_order(place, chunked(pairs, CHUNK))
+    with write_array(layout.positions(split), np.uint16) as writer:
+        for _, positions in track(chunks, f"positions of {split}", total, console=console, weigh=lambda c: c[0]):
+            writer.append(positions)
+        return {"pieces": writer.size, "content": writer.finish()}
+
+
+def _positions_of_chunk(
+    shared: SharedSubwords, method: Symmetrisation, unit: Unit, pairs: list[LinkedPair]
+) -> tuple[int, npt.NDArray[np.int32]]:
+    source_subwords, target_subwords = shared.load()
+    positions: list[int] = []
+    for pair in pairs:
+        source, target = source_subwords.encode(pair.source), target_subwords.encode(pair.target)
+        alignment = _read_links(pair, method)
+        alignment.require_inside(_num_units(source, unit), _num_units(target, unit), pair.place)
+        positions += positions_of_pieces(alignment, source, target, unit)
+    return len(pairs), np.array(positions, dtype=np.int32)
+
+
+def _read_links(pair: LinkedPair, method: Symmetrisation) -> Alignment:
+    try:
+        first, *others = [Alignment.parse(line) for line in pair.links]
+    except AlidadeError as error:
+        raise AlidadeError(f"{pair.place}: {error}") from None
+    return symmetrise(first, others[0], method) if others else first
+
+
+def _num_units(encoding: Encoding, unit: Unit) -> int:
+    return len(encoding.words) if unit == "words" else len(encoding.pieces)
+
+
+def _linked_pairs(
+    aligner: AlignerSettings, layout: Layout, split: str, cleaned: dict[str, Any]
+) -> Iterator[LinkedPair]:
+    if aligner.kind == "eflomal":
+        return _pairs_of_aligner(layout, split)
+    path = aligner.train_links if split == "train" else aligner.dev_links
+    assert path is not None
+    if split == "train":
+        origins = np.load(layout.origins, mmap_mode="r")
+        return _pairs_of_file(layout, split, path, origins, cleaned["raw_pairs"])
+    num_pairs = count_lines(layout.text(split, "source"))
+    return _pairs_of_file(layout, split, path, np.arange(num_pairs), num_pairs)
+
+
+def _pairs_of_aligner(layout: Layout, split: str) -> Iterator[LinkedPair]:
+    forward, reverse = layout.links(split, "forward"), layout.links(split, "reverse")
+    lines = zip(read_split(layout, split), read_lines(forward), read_lines(reverse), strict=True)
+    for number, (pair, forward_line, reverse_line) in enumerate(lines, start=1):
+        yield LinkedPair(*pair, (forward_line, reverse_line), f"{forward}, line {number}")
+
+
+def _pairs_of_file(
+    layout: Layout, split: str, path: Path, origins: npt.NDArray[np.int64], num_raw: int
+) -> Iterator[LinkedPair]:
+    """Pairs with their lines of another aligner's file, which has a line for each *raw* pair, dropped ones too."""
+    if (num_lines := count_lines(path)) != num_raw:
+        raise AlidadeError(
+            f"{path} has {num_lines} lines but the raw bitext has {num_raw} pairs: it needs a line for each of them"
+        )
+    lines = enumerate(read_lines(path))
+    at, line = next(lines)
+    for pair, origin in zip(read_split(layout, split), origins, strict=True):
+        while at < origin:  # origins never fall
+            at, line = next(lines)
+        yield LinkedPair(*pair, (line,), f"{path}, line {at + 1}")
+
+
+def _write_units(
+    shared: SharedSubwords, unit: Unit, layout: Layout, split: str, workers: Workers, console: Console
+) -> int:
+    """Write the aligner's input: a pair's words or pieces with spaces between them."""
+    split_chunk = functools.partial(_units_of_chunk, shared, unit)
+    chunks = workers.map_in_order(split_chunk, chunked(read_split(layout, split), CHUNK))
+    num_pairs = count_lines(layout.text(split, "source"))
+    with (
+        write_aside(layout.units(split, "source")) as source_file,
+        write_aside(layout.units(split, "target")) as target_file,
+    ):
+        for source_lines, target_lines in track(
+            chunks, f"splitting {split}", num_pairs, console=console, weigh=lambda chunk: len(chunk[0])
+        ):
+            source_file.writelines(source_lines)
+            target_file.writelines(target_lines)
+    return num_pairs
+
+
+def _units_of_chunk(shared: SharedSubwords, unit: Unit, pairs: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    sides = shared.load()
+    source_texts, target_texts = zip(*pairs, strict=True)
+    return (
+        [_unit_line(sides[0], unit, text) for text in source_texts],
+        [_unit_line(sides[1], unit, text) for text in target_texts],
+    )
+
+
+def _unit_line(subwords: Subwords, unit: Unit, text: str) -> str:
+    if unit == "words":
+        chunks = [split_chunk(chunk, subwords.language) for chunk in text.split()]
+        return " ".join([word.text for words in chunks for word in words]) + "\n"
+    return " ".join(subwords.encode(text).pieces) + "\n"
+
+
+def align_like_corpus(
+    corpus: PreparedCorpus, pairs: Sequence[tuple[str, str]], *, is_tokenised: bool = False
+) -> list[Alignment]:
+    """The links of the words of (source, target) sentences, symmetrised as the corpus's were.
+
+    is_tokenised: words are what stands between spaces, as in gold alignments.
+    """
+    source_name = f"{corpus.folder}: its settings"
+    aligner = parse_settings(AlignerSettings, corpus.settings.get("aligner", {}), source=source_name)
+    if aligner.kind != "eflomal":
+        raise AlidadeError(
+            f'{corpus.folder}: was prepared with aligner.kind = "{aligner.kind}", and only eflomal leaves priors to '
+            "align other pairs with; give their links as a Pharaoh file instead"
+        )
+    cleaning = parse_settings(CleaningSettings, corpus.settings.get("cleaning", {}), source=source_name)
+    cleaner = Cleaner(cleaning, corpus.source_subwords.language, corpus.target_subwords.language)
+    clean_pairs = [cleaner.normalise(*pair) for pair in pairs]
+    encode = _encode_tokenised if is_tokenised else _encode
+    sources = [encode(pair.source, corpus.source_subwords) for pair in clean_pairs]
+    targets = [encode(pair.target, corpus.target_subwords) for pair in clean_pairs]
+    alignments = _align_units(corpus.folder, sources, targets, aligner)
+    if aligner.unit == "words":
+        return alignments
+    return [_join_pieces(*linked) for linked in zip(alignments, sources, targets, strict=True)]
+
+
+def _encode(text: str, subwords: Subwords) -> Encoding:
+    return subwords.encode(text)
+
+
+def _encode_tokenised(text: str, subwords: Subwords) -> Encoding:
+    return encode_tokenised(text.split(), subwords)
+
+
+def _align_units(
+    corpus: Path, sources: Sequence[Encoding], targets: Sequence[Encoding], aligner: AlignerSettings
+) -> list[Alignment]:
+    with tempfile.TemporaryDirectory(prefix="alidade-") as name:
+        folder = Path(name)
+        files = folder / "source", folder / "target"
+        for path, encodings in zip(files, (sources, targets), strict=True):
+            with write_aside(path) as file:
+                file.writelines([f"{' '.join(_units(encoding, aligner.unit))}\n" for encoding in encodings])
+        links = folder / "forward", folder / "reverse"
+        EflomalAligner().align_with_priors(*files, *links, Layout(corpus).priors)
+        directions = zip(*map(read_alignments, links), strict=True)
+        return [symmetrise(forward, reverse, aligner.symmetrisation) for forward, reverse in directions]
+
+
+def _units(encoding: Encoding, unit: str) -> Sequence[str]:
+    return [word.text for word in encoding.words] if unit == "words" else encoding.pieces
+
+
+def _join_pieces(alignment: Alignment, source: Encoding, target: Encoding) -> Alignment:
+    """Links of words from links of their pieces."""
+    return Alignment.of([(source.word_of_piece[link.source], target.word_of_piece[link.target]) for link in alignment])

@@ -1,0 +1,248 @@
+"""Stages of a long preparation: each is skipped when nothing that it depends on has changed.
+
+A stage has a fingerprint of its inputs: its settings, the files that it reads, the stages before it. When it has
+finished it leaves a record with this fingerprint; a stage that was stopped in the middle leaves none and is done
+again. Its files are written aside and renamed (`files.write_aside`), so none is ever half there.
+
+
+`alidade prepare`: from raw bitext to a prepared corpus, in five stages or six.
+
+    clean      bitexts -> clean text; dropped pairs are counted by reason
+    subwords   clean text -> sentencepiece models
+    encode     clean text -> pieces
+    align      clean text -> links in both directions
+    positions  links -> one source position for each target piece
+    resample   pieces and positions -> pairs cut into pieces anew, if `resampling.copies` asks for them
+
+All but the aligner stream through chunks of pairs, in as many processes as there are cores. What the stages do lies in
+`text/clean_stage.py`, `text/piece_stages.py`, `text/link_stages.py` and `text/resampling.py`; this module says in what
+order, and when one can be skipped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from alidade.config import PrepareConfig
+from alidade.corpus.arrays import SIDES, Layout
+from alidade.corpus.bpe_dropout import resample_pairs
+from alidade.corpus.clean import clean_bitexts
+from alidade.corpus.encode import encode_texts, learn_subwords, subwords_like
+from alidade.corpus.links import align_units, store_positions
+from alidade.corpus.store import RESAMPLED, PreparedCorpus, Split, SplitManifest, write_manifest
+from alidade.errors import AlidadeError
+from alidade.io import hash_file, hold_folder, read_json, write_json
+from alidade.parallel import Workers, available_cores
+from alidade.text.subwords import Subwords
+
+
+@dataclass(frozen=True, slots=True)
+class StageResult:
+    """What a stage did, now or in an earlier run."""
+
+    name: str
+    fingerprint: str
+    report: dict[str, Any]
+    seconds: float
+    was_skipped: bool
+
+
+class StageRunner:
+    """Runs stages that keep their records in one folder."""
+
+    def __init__(self, records: Path, invalidates: Sequence[Path], announce: Callable[[str], None]) -> None:
+        self._records = records
+        self._invalidates = invalidates
+        self._announce = announce
+
+    def run(
+        self, name: str, inputs: object, outputs: Sequence[Path], work: Callable[[], dict[str, Any]]
+    ) -> StageResult:
+        """Do the work unless an earlier run has done it from the same inputs.
+
+        inputs: plain values; whatever changes them makes the stage run again. work returns its report, plain values.
+        Before a stage runs, files that promise a complete result (`invalidates`) are removed.
+        """
+        fingerprint = _fingerprint(name, inputs)
+        path = self._records / f"{name}.json"
+        record = read_json(path) if path.exists() else {}
+        if record.get("fingerprint") == fingerprint and record.get("sizes") == _sizes(outputs):
+            self._announce(f"{name}: unchanged, skipped")
+            return StageResult(name, fingerprint, record["report"], record["seconds"], was_skipped=True)
+        for promise in (path, *self._invalidates):
+            promise.unlink(missing_ok=True)
+        started = time.perf_counter()
+        report = work()
+        seconds = round(time.perf_counter() - started, 2)
+        write_json(path, {"fingerprint": fingerprint, "sizes": _sizes(outputs), "seconds": seconds, "report": report})
+        self._announce(f"{name}: done in {seconds:.1f} s")
+        return StageResult(name, fingerprint, report, seconds, was_skipped=False)
+
+
+def _fingerprint(name: str, inputs: object) -> str:
+    return hashlib.sha256(json.dumps([name, inputs], sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _sizes(paths: Sequence[Path]) -> dict[str, int]:
+    """The sizes of files; a missing one has the impossible size -1, so that its stage runs."""
+    return {path.name: path.stat().st_size if path.exists() else -1 for path in paths}
+
+
+@dataclass
+class Preparation:
+    """Prepares one corpus; what each stage did stands in `results` afterwards."""
+
+    config: PrepareConfig
+    num_workers: int = field(default_factory=available_cores)
+    console: Console = field(default_factory=lambda: Console(stderr=True))
+    results: dict[str, StageResult] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.layout = Layout(self.config.corpus)
+        self.splits = ("train",) if self.config.dev is None else ("train", "dev")
+        self._workers = Workers(self.num_workers)
+        self._runner = StageRunner(self.layout.stages, [self.layout.manifest], self.console.print)
+
+    def run(self) -> PreparedCorpus:
+        """Do the stages whose inputs have changed, and open the corpus."""
+        self._check_aligner()
+        with hold_folder(self.layout.stages), self._workers:
+            clean = self._clean()
+            subwords = self._learn_subwords(clean)
+            encode = self._encode(subwords)
+            align = self._align(clean, encode)
+            positions = self._store(clean, encode, align)
+            resampled = self._resample(positions)
+            self._write_manifest(encode, positions, resampled)
+        return PreparedCorpus.open(self.config.corpus)
+
+    def _clean(self) -> StageResult:
+        config = self.config
+        bitexts = [path for bitext in config.bitext for path in (bitext.source, bitext.target, bitext.domains) if path]
+        dev = [] if config.dev is None else [config.dev.source, config.dev.target]
+        settings = config.model_dump(mode="json", include={"source_language", "target_language", "bitext", "cleaning"})
+        return self._run(
+            "clean",
+            [settings, [hash_file(path) for path in (*bitexts, *dev)]],
+            [self.layout.text(split, side) for split in self.splits for side in SIDES] + [self.layout.origins],
+            lambda: clean_bitexts(config, self.layout, self._workers, self.console),
+        )
+
+    def _learn_subwords(self, clean: StageResult) -> StageResult:
+        settings = self.config.subwords
+        taken = [] if settings.like is None else [[hash_file(path) for path in subwords_like(settings.like)]]
+        return self._run(
+            "subwords",
+            [clean.fingerprint, settings.model_dump(mode="json", exclude={"like"}), *taken],
+            [self.layout.subwords(side) for side in SIDES],
+            lambda: learn_subwords(self.config, self.layout, clean.report["written"], self._workers, self.console),
+        )
+
+    def _encode(self, subwords: StageResult) -> StageResult:
+        return self._run(
+            "encode",
+            [subwords.fingerprint],
+            [path for split in self.splits for side in SIDES for path in self.layout.arrays(split, side)],
+            lambda: encode_texts(self._subwords(), self.layout, self.splits, self._workers, self.console),
+        )
+
+    def _align(self, clean: StageResult, encode: StageResult) -> StageResult | None:
+        """Links from the aligner; words are aligned whatever the subwords are."""
+        unit = self.config.aligner.unit
+        if self.config.aligner.kind != "eflomal":
+            return None
+        text = clean if unit == "words" else encode
+        links = [self.layout.links(split, way) for split in self.splits for way in ("forward", "reverse")]
+        return self._run(
+            "align",
+            [text.fingerprint, unit],
+            [*links, self.layout.priors],
+            lambda: align_units(self._subwords(), unit, self.layout, self.splits, self._workers, self.console),
+        )
+
+    def _store(self, clean: StageResult, encode: StageResult, align: StageResult | None) -> StageResult:
+        aligner = self.config.aligner
+        given = [hash_file(path) for path in (aligner.train_links, aligner.dev_links) if path]
+        outputs = [self.layout.positions(split) for split in self._aligned_splits()]
+
+        def store() -> dict[str, Any]:
+            return {
+                split: store_positions(
+                    self._subwords(), aligner, self.layout, split, clean.report, self._workers, self.console
+                )
+                for split in self._aligned_splits()
+            }
+
+        return self._run(
+            "positions",
+            [encode.fingerprint, align and align.fingerprint, aligner.model_dump(mode="json"), given],
+            outputs,
+            store,
+        )
+
+    def _resample(self, positions: StageResult) -> StageResult | None:
+        settings = self.config.resampling
+        if not settings.copies:
+            return None
+        train = Split(self.config.corpus, "train", "train" in positions.report)
+        arrays = [path for side in SIDES for path in self.layout.arrays(RESAMPLED, side)]
+        return self._run(
+            "resample",
+            [positions.fingerprint, settings.model_dump(mode="json")],
+            [*arrays, self.layout.positions(RESAMPLED)],
+            lambda: resample_pairs(self._subwords(), settings, self.layout, train, self._workers, self.console),
+        )
+
+    def _write_manifest(self, encode: StageResult, positions: StageResult, resampled: StageResult | None) -> None:
+        aligned = positions.report
+        splits: dict[str, SplitManifest] = {}
+        for split in self.splits:
+            hashes = [aligned[split]["content"]] if split in aligned else []
+            splits[split] = {
+                "size": encode.report[split]["pairs"],
+                "has_positions": split in aligned,
+                "content": [*encode.report[split]["content"], *hashes],
+            }
+        if resampled is not None:
+            splits[RESAMPLED] = {
+                "size": resampled.report["pairs"],
+                "has_positions": "train" in aligned,
+                "content": resampled.report["content"],
+            }
+        write_manifest(self.layout, *self._subwords(), splits, self.config.model_dump(mode="json"))
+
+    def _aligned_splits(self) -> list[str]:
+        """The splits that get positions; with Pharaoh files those that have one."""
+        aligner = self.config.aligner
+        if aligner.kind == "eflomal":
+            return list(self.splits)
+        files = {"train": aligner.train_links, "dev": aligner.dev_links}
+        return [split for split in self.splits if aligner.kind == "pharaoh" and files[split] is not None]
+
+    def _check_aligner(self) -> None:
+        aligner = self.config.aligner
+        if aligner.kind == "pharaoh" and aligner.train_links is None:
+            raise AlidadeError('aligner.kind = "pharaoh" needs aligner.train_links, the file with the links')
+        if aligner.kind != "pharaoh" and (aligner.train_links or aligner.dev_links):
+            raise AlidadeError(
+                f'aligner.train_links and dev_links are for aligner.kind = "pharaoh", not "{aligner.kind}"'
+            )
+
+    def _subwords(self) -> tuple[Subwords, Subwords]:
+        config = self.config
+        return (
+            Subwords.load(self.layout.subwords("source"), config.source_language),
+            Subwords.load(self.layout.subwords("target"), config.target_language),
+        )
+
+    def _run(self, name: str, inputs: object, outputs: list[Path], work: Callable[[], dict[str, Any]]) -> StageResult:
+        self.results[name] = self._runner.run(name, inputs, outputs, work)
+        return self.results[name]

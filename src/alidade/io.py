@@ -1,0 +1,188 @@
+"""Progress bars with rate and remaining time; quiet when the output is no terminal.
+
+Reading text with errors that name the place, and writing files that are never half there."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gzip
+import hashlib
+import json
+import lzma
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from alidade.errors import AlidadeError
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+
+Item = TypeVar("Item")
+
+
+class RateColumn(ProgressColumn):
+    """Items a second, as a person reads them: 12.3k/s."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{format_count(speed)}/s", style="progress.data.speed")
+
+
+def progress_bar(console: Console | None = None) -> Progress:
+    """A bar on stderr with description, count, rate and remaining time; nothing is drawn off a terminal."""
+    console = console or Console(stderr=True)
+    return Progress(
+        TextColumn("[progress.description]{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        RateColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )
+
+
+def track(
+    iterable: Iterable[Item],
+    description: str,
+    total: int | None = None,
+    *,
+    console: Console | None = None,
+    weigh: Callable[[Item], int] | None = None,
+) -> Iterator[Item]:
+    """Yield the items while a bar shows how many have passed; `weigh` says how many things one item stands for."""
+    with progress_bar(console) as progress:
+        task = progress.add_task(description, total=total)
+        for item in iterable:
+            yield item
+            progress.advance(task, 1 if weigh is None else weigh(item))
+
+
+def format_count(count: float) -> str:
+    """A number of things in at most four digits: 950, 12.3k, 4.5M."""
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g}{unit}"
+    return f"{count:.3g}"
+
+
+@contextlib.contextmanager
+def open_text(path: Path) -> Iterator[Iterator[str]]:
+    """The lines of a UTF-8 file (plain, .gz or .xz) without their line ends.
+
+    A byte that is not UTF-8 is an error that names file and line. Only \\n and \\r\\n end a line.
+    """
+    with open_bytes(path) as file:
+        yield decode_lines(path, file)
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 file, one by one; see `open_text`."""
+    with open_text(path) as lines:
+        yield from lines
+
+
+@contextlib.contextmanager
+def open_bytes(path: Path, *, unpack: bool = True) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked if its name ends in .gz or .xz, unless `unpack` is false."""
+    if path.is_dir():
+        raise AlidadeError(f"{path}: this is a folder, a file is needed")
+    try:
+        with _unpacked(path) if unpack else path.open("rb") as file:
+            yield file
+    except FileNotFoundError as error:
+        raise AlidadeError(f"{error.filename or path}: no such file") from None
+    except (gzip.BadGzipFile, lzma.LZMAError, EOFError) as error:
+        raise AlidadeError(f"{path}: damaged or cut short, it cannot be unpacked ({error})") from None
+
+
+@contextlib.contextmanager
+def write_aside(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """Open a file to write that gets its name only when it is complete.
+
+    It is written beside its place and then renamed, so a reader sees the old file or the new one. Whatever goes
+    wrong, a full disk or Ctrl-C, the unfinished file is removed and an old one stays as it was.
+    """
+    aside = aside_name(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with aside.open(mode, encoding=None if "b" in mode else "utf-8", newline=None if "b" in mode else "\n") as file:
+            yield file
+        aside.replace(path)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        if error.filename not in (None, str(aside)):
+            raise  # another file's trouble
+        raise AlidadeError(f"{path}: cannot be written: {error.strerror or error}") from None
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def aside_name(path: Path) -> Path:
+    """Where a file is written until it is complete; the next attempt overwrites what a kill has left there."""
+    return path.with_name(f"{path.name}.partial")
+
+
+@contextlib.contextmanager
+def hold_folder(folder: Path) -> Iterator[None]:
+    """Keep other processes from working in a folder; the operating system lets go even after a kill."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AlidadeError(f"{folder}: another process is working in this folder; wait for it or stop it") from None
+        yield
+
+
+def write_json(path: Path, values: Any) -> None:
+    """Write plain values as readable JSON, complete or not at all."""
+    with write_aside(path) as file:
+        json.dump(values, file, ensure_ascii=False, indent=2)
+        file.write("\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file, or say what is wrong with it."""
+    with open_bytes(path) as file:
+        try:
+            return json.load(file)
+        except ValueError as error:
+            raise AlidadeError(f"{path}: not valid JSON: {error}") from None
+
+
+def hash_file(path: Path) -> str:
+    """What tells whether a file has changed, wherever it lies and whenever it was copied there."""
+    with open_bytes(path, unpack=False) as file:
+        return hashlib.file_digest(cast("BufferedReader", file), "sha256").hexdigest()
+
+
+def _unpacked(path: Path) -> BinaryIO:
+    if path.suffix == ".gz":
+        return cast("BinaryIO", gzip.open(path, "rb"))
+    if path.suffix == ".xz":
+        return cast("BinaryIO", lzma.open(path, "rb"))
+    return path.open("rb")
+
+
+def decode_lines(path: Path | str, file: BinaryIO) -> Iterator[str]:
+    """The lines of an open UTF-8 file, which errors call `path`; see `open_text`."""
+    for number, line in enumerate(file, start=1):
+        content = line.removesuffix(b"\n").removesuffix(b"\r")
+        if number == 1:
+            content = content.removeprefix(b"\xef\xbb\xbf")  # a byte-order mark is not text
+        try:
+            yield content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise AlidadeError(
+                f"{path}, line {number}: not UTF-8 (byte {error.start + 1} of the line is "
+                f"0x{content[error.start]:02x}); convert the file to UTF-8, for example with iconv"
+            ) from None

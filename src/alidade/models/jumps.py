@@ -1,0 +1,141 @@
+"""`transformer-jumps`: the self-attentive alignment model (paper, section 3.2).
+
+A decoder layer has self-attention; then, in the place of source attention, hard attention: the encoder's state of
+the *previous* position, h_{b_{i-1}}, is added to the decoder's state; then feed-forward. The output is a
+distribution over jumps b_i - b_{i-1}. The model never sees b_i or e_i.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from alidade.corpus.batching import Batch
+from alidade.models.cache import FIRST_SLOTS, Ancestors, HypothesisCache
+from alidade.models.layers import Embedding, Encoder, Memory, Output, Shape, pick_states
+from alidade.models.step_layers import StepEmbedding, StepLayer, step_norm
+from alidade.models.transformer import real_tokens
+
+
+class JumpsLayer(nn.Module):
+    """Self-attention, hard attention to the previous position, feed-forward."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.self_attention = shape.self_attention()
+        self.self_residual = shape.residual()
+        self.source_residual = shape.residual()
+        if shape.pre_norm:  # the decoder's state is not read here, so it needs no norm
+            self.source_residual.norm = nn.Identity()
+        self.feed_forward = shape.feed_forward_layer()
+        self.feed_forward_residual = shape.residual()
+
+    def forward(self, x: Tensor, previous_states: Tensor) -> Tensor:
+        """x: (B, T, D); previous_states: h_{b_{i-1}}, (B, T, D)."""
+        x = self.self_residual.leave(x, self.self_attention(self.self_residual.enter(x), is_causal=True))
+        x = self.source_residual.leave(x, previous_states)
+        return self.feed_forward_residual.leave(x, self.feed_forward(self.feed_forward_residual.enter(x)))
+
+
+class TransformerJumps(nn.Module):
+    """p(b_i | b_<i, e_<i, f) through the jump b_i - b_{i-1}."""
+
+    def __init__(
+        self,
+        shape: Shape,
+        *,
+        encoder_layers: int | None,
+        decoder_layers: int,
+        source_vocabulary: int,
+        target_vocabulary: int,
+        tied_embeddings: Literal["all", "none"],
+        max_jump: int,
+    ) -> None:
+        """encoder_layers: None if the model reads the lexical model's encoder."""
+        super().__init__()
+        self.encoder = None if encoder_layers is None else Encoder(shape, encoder_layers, source_vocabulary)
+        self.embedding = Embedding(target_vocabulary, shape.width, shape.dropout)
+        self.layers = nn.ModuleList(JumpsLayer(shape) for _ in range(decoder_layers))
+        self.norm = shape.final_norm()
+        self.output = Output(shape.width, 2 * max_jump + 1)
+        self.max_jump = max_jump
+        if self.encoder is not None and tied_embeddings == "all":
+            self.embedding.weight = self.encoder.embedding.weight
+
+    def forward(self, batch: Batch, memory: Memory | None = None) -> Tensor:
+        """Features (N, D) of the batch's real target tokens."""
+        memory = self.encode(batch.source) if memory is None else memory
+        previous_states = pick_states(memory.states, batch.previous_positions)
+        x = self.embedding(batch.target_in)
+        for layer in self.layers:
+            x = layer(x, previous_states)
+        return real_tokens(self.norm(x), batch)
+
+    def targets(self, batch: Batch) -> Tensor:
+        """The jumps as classes 0 .. 2 * max_jump, wider ones clipped: (N,)."""
+        jumps = real_tokens(batch.positions - batch.previous_positions, batch)
+        return jumps.clamp(-self.max_jump, self.max_jump) + self.max_jump
+
+    def encode(self, source: Tensor) -> Memory:
+        assert self.encoder is not None, "this model reads the lexical model's encoder"
+        memory: Memory = self.encoder(source)
+        return memory
+
+    def start(self, memory: Memory, beam_size: int = 1) -> JumpsState:
+        return JumpsState(self, memory, beam_size)
+
+
+class JumpsState:
+    """The alignment model's memory of a beam: the alignment state of `search/roles.py`."""
+
+    def __init__(self, model: TransformerJumps, memory: Memory, beam_size: int) -> None:
+        layers: list[JumpsLayer] = list(model.layers)  # type: ignore[arg-type]  # a ModuleList of them
+        self._embed = StepEmbedding(model.embedding)
+        self._layers = [StepLayer(layer) for layer in layers]
+        self._norm, self._output = step_norm(model.norm), model.output
+        self._states = memory.states
+        self._lengths = memory.lengths
+        num_sentences, _, width = memory.states.shape
+        self._ancestors = Ancestors(num_sentences, beam_size)
+        num_heads = layers[0].self_attention.num_heads
+        self._caches = [
+            HypothesisCache(self._ancestors, num_sentences, num_heads, FIRST_SLOTS, width) for _ in self._layers
+        ]
+
+    def position_logp(self, words: Tensor, previous_positions: Tensor) -> Tensor:
+        x = self._embed(words, self._ancestors.step)  # (B, K, D)
+        previous_states = pick_states(self._states, previous_positions)
+        for layer, cache in zip(self._layers, self._caches, strict=True):
+            x = layer.feed(layer.leave_source(layer.attend(x, cache.attend), previous_states))
+        jump_logits = self._output(self._norm(x))  # (B, K, 2 * max_jump + 1)
+        return jumps_to_positions(jump_logits, previous_positions, self._lengths, self._states.shape[1])
+
+    def commit(self, parents: Tensor) -> None:
+        slots = self._ancestors.reorder(parents)
+        if slots is not None:
+            for cache in self._caches:
+                cache.keep_slots(slots)
+
+    def keep(self, sentences: Tensor) -> None:
+        self._states, self._lengths = self._states[sentences], self._lengths[sentences]
+        self._ancestors.keep(sentences)
+        for cache in self._caches:
+            cache.keep(sentences)
+
+
+def jumps_to_positions(jump_logits: Tensor, previous_positions: Tensor, lengths: Tensor, num_positions: int) -> Tensor:
+    """log p(position): jumps that leave the sentence are masked, the rest renormalised.
+
+    jump_logits: (B, K, jumps), previous_positions: (B, K), lengths: (B,) -> (B, K, S). Position 0, `<s>`, is never
+    a target word's.
+    """
+    max_jump = jump_logits.shape[-1] // 2
+    positions = torch.arange(num_positions)
+    jumps = positions - previous_positions[..., None]  # (B, K, S)
+    logits = jump_logits.gather(-1, (jumps + max_jump).clamp_(0, 2 * max_jump))
+    is_outside = (positions >= lengths[:, None]) | (positions == 0)  # (B, S)
+    is_impossible = is_outside[:, None] | (jumps.abs() > max_jump)
+    return torch.log_softmax(logits.masked_fill_(is_impossible, -math.inf), dim=-1)

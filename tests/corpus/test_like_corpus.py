@@ -1,0 +1,41 @@
+from pathlib import Path
+
+import pytest
+
+from alidade.config import AlignerSettings, BitextSettings, PrepareConfig, SubwordSettings
+from alidade.corpus.links import align_like_corpus
+from alidade.corpus.prepare import Preparation
+from alidade.corpus.store import PreparedCorpus
+from alidade.errors import AlidadeError
+
+PAIRS = [("one two three", "eins zwei drei"), ("three one", "drei eins"), ("two three", "zwei drei"), ("one", "eins")]
+
+
+def prepare(folder: Path, aligner: AlignerSettings) -> PreparedCorpus:
+    sides = folder / "train.en", folder / "train.de"
+    for side, path in enumerate(sides):
+        path.write_text("".join(f"{pair[side]}\n" for pair in PAIRS * 50), encoding="utf-8")
+    config = PrepareConfig(
+        corpus=folder / "corpus",
+        source_language="en",
+        target_language="de",
+        bitext=[BitextSettings(source=sides[0], target=sides[1])],
+        subwords=SubwordSettings(vocabulary_size=290),
+        aligner=aligner,
+    )
+    Preparation(config, 1).run()
+    return PreparedCorpus.open(config.corpus)
+
+
+@pytest.mark.parametrize("unit", ["words", "pieces"])
+def test_words_are_aligned_with_what_the_corpus_taught(tmp_path: Path, unit: str) -> None:
+    pytest.importorskip("eflomal")
+    corpus = prepare(tmp_path, AlignerSettings.model_validate({"unit": unit}))
+    alignments = align_like_corpus(corpus, [("three  two", "drei zwei"), ("one", "eins")])
+    assert [str(alignment) for alignment in alignments] == ["0-0 1-1", "0-0"]
+
+
+def test_a_corpus_without_priors_says_what_to_do(tmp_path: Path) -> None:
+    corpus = prepare(tmp_path, AlignerSettings(kind="none"))
+    with pytest.raises(AlidadeError, match="give their links as a Pharaoh file"):
+        align_like_corpus(corpus, [("one", "eins")])

@@ -1,0 +1,127 @@
+"""Translator: text in, text with links out."""
+
+from __future__ import annotations
+
+import pytest
+
+from alidade import AlidadeError, Translator
+from alidade.aligner import align_pairs
+from alidade.config import NormalisationSettings
+from alidade.dictionary.files import load_dictionary
+from small_folders import make_folder
+
+TEXTS = ["ba be", "", "bi bo bu da de", "di", "   ", "do du fa fe fi fo fu ga ge"]
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["baseline", "assisted"])
+def translator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    folder = make_folder(tmp_path_factory.mktemp("folder") / "model", is_assisted=request.param)
+    return Translator(folder, batch_size=2)
+
+
+def test_results_are_in_order_and_empty_stays_empty(translator: Translator) -> None:
+    translations = translator.translate_all(TEXTS)
+    assert [t.text == "" for t in translations] == [False, True, False, False, True, False]
+    assert [t.source.text for t in translations] == [text.strip() for text in TEXTS]
+    for text, together in zip(TEXTS, translations, strict=True):
+        alone = translator.translate(text)
+        assert alone.text == together.text
+        assert alone.score == pytest.approx(together.score, abs=1e-5)
+
+
+def test_links_are_of_words(translator: Translator) -> None:
+    translation = translator.translate("bi bo bu da de")
+    assert translation.alignment is not None
+    assert {link.target for link in translation.alignment} == set(range(len(translation.target.words)))
+    translation.alignment.require_inside(5, len(translation.target.words), "here")
+    assert set(translation.confidences) == set(translation.alignment)
+    assert all(0 <= confidence <= 1 for confidence in translation.confidences.values())
+    assert len(translation.attended) == len(translation.target)
+    assert len(translation.positions) == (len(translation.target) if translator.is_assisted else 0)
+
+
+def test_n_best(translator: Translator) -> None:
+    best = translator.translate("bi bo bu da de", num_best=4)
+    scores = [t.score for t in (best, *best.alternatives)]
+    assert len(scores) == 4
+    assert scores == sorted(scores, reverse=True)
+    assert best.text == translator.translate("bi bo bu da de").text
+
+
+def test_a_prefix_is_completed(translator: Translator) -> None:
+    translation = translator.translate("bi bo bu da de", prefix="ga ge")
+    assert translation.text.startswith("ga ge")
+    assert len(translation.target) > 2
+
+
+def test_a_long_text_is_cut_into_parts(translator: Translator) -> None:
+    short = Translator(translator.model, max_source_length=8)
+    sentences = ["ba be bi bo bu.", "da de di do du.", "fa fe fi fo fu."]
+    whole = short.translate(" ".join(sentences))
+    parts = short.translate_all(sentences)
+    assert whole.text == " ".join(part.text for part in parts)
+    assert whole.source.text == " ".join(sentences)
+    assert whole.notes[0] == "long text, cut into 3 parts"
+    assert whole.alignment is not None
+    assert len(whole.alignment) == sum(len(part.alignment or ()) for part in parts)
+    whole.alignment.require_inside(len(whole.source.words), len(whole.target.words), "here")
+    assert [whole.source.text[word.start : word.end] for word in whole.source.words] == [
+        word.text for word in whole.source.words
+    ]
+
+
+@pytest.mark.parametrize("text", ["x" * 2_000, "ba " * 400, "☃ \u0000\ud800 naïve 你好", "a" * 300 + "." * 300])
+def test_odd_texts_are_translated(translator: Translator, text: str) -> None:
+    quick = Translator(translator.model, beam_size=1, max_length_factor=0.1)
+    assert isinstance(quick.translate(text).text, str)
+
+
+def test_json_has_everything(translator: Translator) -> None:
+    values = translator.translate("bi bo", num_best=2).to_json()
+    assert values["source_words"] == ["bi", "bo"]
+    assert len(values["confidences"]) == len(values["alignment"].split())
+    assert len(values["alternatives"]) == 1
+    assert values["evaluations"] > 0
+
+
+def test_a_dictionary_is_reported(translator: Translator) -> None:
+    dictionary = load_dictionary(terms=["bo=ga", "zz=ge"])
+    translation = translator.translate("bi bo bu", dictionary=dictionary, mode="require")
+    assert [str(match.entry) for match in translation.matches] == ["bo = ga"]
+    assert "ga" in translation.text.split()
+    assert not translation.unused
+
+
+def test_unknown_settings_are_refused(translator: Translator) -> None:
+    with pytest.raises(AlidadeError, match='did you mean "beam_size"'):
+        Translator(translator.model, beamsize=3)
+
+
+@pytest.fixture(scope="module")
+def lower_case_translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    folder = tmp_path_factory.mktemp("lower") / "model"
+    return Translator(make_folder(folder, normalisation=NormalisationSettings(lower_case=True)))
+
+
+def test_text_is_written_as_in_training(lower_case_translator: Translator) -> None:
+    small = lower_case_translator.translate("bi bo bu da", prefix="ga")
+    capital = lower_case_translator.translate("Bi BO bu DA", prefix="GA")
+    assert capital.source.text == "bi bo bu da"
+    assert (capital.text, capital.score) == (small.text, small.score)
+
+
+def test_a_dictionary_is_written_as_in_training(lower_case_translator: Translator) -> None:
+    dictionary = load_dictionary(terms=["BO=Ga"])
+    for _ in range(2):  # the second time from memory
+        translation = lower_case_translator.translate("bi Bo bu", dictionary=dictionary, mode="require")
+        assert [str(match.entry) for match in translation.matches] == ["bo = ga"]
+        assert "ga" in translation.text.split()
+
+
+def test_given_pairs_are_written_as_in_training(lower_case_translator: Translator) -> None:
+    for is_tokenised in (False, True):
+        small, capital = align_pairs(
+            lower_case_translator, [("bi bo", "ga ge"), ("BI bo", "Ga GE")], is_tokenised=is_tokenised
+        )
+        assert small.source.ids == capital.source.ids
+        assert small.alignment == capital.alignment
