@@ -35,9 +35,9 @@ class JumpsLayer(nn.Module):
 
     def forward(self, x: Tensor, previous_states: Tensor) -> Tensor:
         """x: (B, T, D); previous_states: h_{b_{i-1}}, (B, T, D)."""
-        x = self.self_residual.leave(x, self.self_attention(self.self_residual.enter(x), is_causal=True))
-        x = self.source_residual.leave(x, previous_states)
-        return self.feed_forward_residual.leave(x, self.feed_forward(self.feed_forward_residual.enter(x)))
+        x = self.self_residual.post(x, self.self_attention(self.self_residual.pre(x), is_causal=True))
+        x = self.source_residual.post(x, previous_states)
+        return self.feed_forward_residual.post(x, self.feed_forward(self.feed_forward_residual.pre(x)))
 
 
 class TransformerJumps(nn.Module):

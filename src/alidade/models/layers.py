@@ -221,11 +221,11 @@ class Residual(nn.Module):
         self.dropout = Dropout(dropout)
         self.pre_norm = pre_norm
 
-    def enter(self, x: Tensor) -> Tensor:
+    def pre(self, x: Tensor) -> Tensor:
         """What the sublayer reads."""
         return self._normed(x) if self.pre_norm else x
 
-    def leave(self, x: Tensor, sublayer_output: Tensor) -> Tensor:
+    def post(self, x: Tensor, sublayer_output: Tensor) -> Tensor:
         """What the next sublayer gets."""
         x = x + (self.dropout(sublayer_output) if self.training else sublayer_output)
         return x if self.pre_norm else self._normed(x)
@@ -373,8 +373,8 @@ class EncoderLayer(nn.Module):
         self.feed_forward_residual = shape.residual()
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        x = self.self_residual.leave(x, self.self_attention(self.self_residual.enter(x), mask))
-        return self.feed_forward_residual.leave(x, self.feed_forward(self.feed_forward_residual.enter(x)))
+        x = self.self_residual.post(x, self.self_attention(self.self_residual.pre(x), mask))
+        return self.feed_forward_residual.post(x, self.feed_forward(self.feed_forward_residual.pre(x)))
 
 
 class Encoder(nn.Module):

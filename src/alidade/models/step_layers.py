@@ -47,7 +47,7 @@ class StepLayer:
 
 
 def _ways(residual: Residual) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Tensor], Tensor]]:
-    """`Residual.enter` and `Residual.leave`."""
+    """`Residual.pre` and `Residual.post`."""
     norm = step_norm(residual.norm)
     if residual.pre_norm:
         return norm, torch.add

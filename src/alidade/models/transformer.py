@@ -48,11 +48,11 @@ class DecoderLayer(nn.Module):
 
     def forward(self, x: Tensor, memory: Memory, aligned: Tensor | None, weights: list[Tensor] | None) -> Tensor:
         """x: (B, T, D); aligned: W_align h_{b_i}, (B, T, D), if the layer has an alignment head."""
-        x = self.self_residual.leave(x, self.self_attention(self.self_residual.enter(x), is_causal=True))
+        x = self.self_residual.post(x, self.self_attention(self.self_residual.pre(x), is_causal=True))
         keys, values = self.source_attention.project_source(memory.states)
-        heads = self.source_attention(self.source_residual.enter(x), keys, values, memory.mask, weights)
-        x = self.source_residual.leave(x, heads if aligned is None else heads + aligned)
-        return self.feed_forward_residual.leave(x, self.feed_forward(self.feed_forward_residual.enter(x)))
+        heads = self.source_attention(self.source_residual.pre(x), keys, values, memory.mask, weights)
+        x = self.source_residual.post(x, heads if aligned is None else heads + aligned)
+        return self.feed_forward_residual.post(x, self.feed_forward(self.feed_forward_residual.pre(x)))
 
 
 class Decoder(nn.Module):
