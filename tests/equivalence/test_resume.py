@@ -12,6 +12,7 @@ import torch
 
 from alidade.config import TrainConfig
 from alidade.errors import AlidadeError
+from alidade.hardware import has_onednn
 from alidade.training.loop import train
 from alidade.training.run_folder import Checkpoints
 from small_runs import ALIGNED, JUMPS, TRANSFORMER, final_weights, logged, run_config, write_config
@@ -91,7 +92,9 @@ def stop_after(config: TrainConfig, steps: int) -> None:
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_raising_the_number_of_updates_goes_on(lexicon_corpus: Path, tmp_path: Path, precision: str) -> None:
+def test_raising_the_number_of_updates_goes_on(
+    lexicon_corpus: Path, tmp_path: Path, precision: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     roles = {"lexical": TRANSFORMER, "alignment": JUMPS}
     whole = run_config(tmp_path / "whole", lexicon_corpus, **roles, precision=precision)
     parted = run_config(tmp_path / "parted", lexicon_corpus, **roles, precision=precision)
@@ -99,6 +102,8 @@ def test_raising_the_number_of_updates_goes_on(lexicon_corpus: Path, tmp_path: P
     stop_after(parted, 8)
     train(parted)
     assert_same_weights(tmp_path / "parted", tmp_path / "whole")
+    is_slow = precision == "bfloat16" and not has_onednn(torch.bfloat16)
+    assert ("cannot multiply bfloat16" in capfd.readouterr().err) == is_slow
 
 
 def test_a_finished_run_does_nothing(lexicon_corpus: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,20 +1,4 @@
-"""Linear layers that train on a CPU with oneDNN's matrix products.
-
-PyTorch multiplies float32 matrices with MKL, which leaves a fifth of an AMD core idle: at the sizes of a
-transformer's layers it makes 80 to 90 GFLOP/s where oneDNN, which PyTorch brings along, makes 100 to 105
-(`benchmarks/training.py`). Forward and backward of a layer's input go through oneDNN here; the gradient of the weight,
-a product of two transposed matrices, goes through whichever is quicker for its shape.
-
-Factors may be rounded to bfloat16 (`round_factors`): a core with instructions for it multiplies them at more than twice
-the rate. Sums stay float32 inside a product, and so does everything outside of products: attention, norms, dropout,
-the weights themselves. Torch's own mixed precision (autocast) makes attention bfloat16, too, and loses more there than
-it gains elsewhere.
-
-The operator is torch's own but not part of its public interface; torch's version is pinned, and where it is missing,
-on another device or in another precision, the layer is `nn.Linear`.
-
-
-The blocks that the transformer models share: dropout, embeddings, attention, feed-forward, layers.
+"""The blocks that the transformer models share: linear layers, dropout, embeddings, attention, feed-forward, layers.
 
 Small blocks first, then the encoder. Everything works on any leading shape, so that the same block serves
 training, (B, T, D), and a step of the search, (rows, D).
@@ -33,11 +17,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from alidade.hardware import has_onednn, multiply, multiply_matrices
 from alidade.text.vocabulary import PAD
 
 
 class Linear(nn.Linear):
-    """`nn.Linear`, quicker to train on a CPU."""
+    """`nn.Linear`, quicker to train on a CPU: with the matrix products that `alidade.hardware` finds.
+
+    Factors may be rounded to bfloat16 (`round_factors`): sums stay float32 inside a product, and so does everything
+    outside of products: attention, norms, dropout, the weights themselves. Torch's own mixed precision (autocast) makes
+    attention bfloat16, too, and loses more there than it gains elsewhere.
+    """
 
     factors = torch.float32
     """The precision of the factors of products in training."""
@@ -50,10 +40,17 @@ class Linear(nn.Linear):
         return self._train(x, rectified=True) if self._can_train(x) else F.relu(F.linear(x, self.weight, self.bias))
 
     def _can_train(self, x: Tensor) -> bool:
-        return torch.is_grad_enabled() and can_multiply(x) and can_multiply(self.weight)
+        """Whether a gradient may be wanted that is made by our products, and not by torch's own layer."""
+        return (
+            torch.is_grad_enabled()
+            and x.device.type == self.weight.device.type == "cpu"
+            and x.dtype == self.weight.dtype == torch.float32
+            and not torch.is_autocast_enabled("cpu")
+            and (has_onednn() or self.factors != torch.float32)
+        )
 
     def _train(self, x: Tensor, *, rectified: bool = False) -> Tensor:
-        product: Tensor = _OneDnnLinear.apply(x, self.weight, self.bias, self.factors, rectified)  # type: ignore[no-untyped-call]  # torch has no types for it
+        product: Tensor = _TrainedLinear.apply(x, self.weight, self.bias, self.factors, rectified)  # type: ignore[no-untyped-call]  # torch has no types for it
         return product
 
 
@@ -64,23 +61,7 @@ def round_factors(model: nn.Module, precision: torch.dtype) -> None:
             module.factors = precision
 
 
-def can_multiply(x: Tensor) -> bool:
-    """Whether oneDNN multiplies such tensors."""
-    return (
-        x.device.type == "cpu"
-        and x.dtype == torch.float32
-        and not torch.is_autocast_enabled("cpu")
-        and bool(torch._C._has_mkldnn)
-    )
-
-
-def multiply(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, rectified: bool = False) -> Tensor:
-    """x weight^T + bias, by oneDNN, without a gradient. Transposed matrices need not be copied first."""
-    product: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "relu" if rectified else "none", [], "")
-    return product
-
-
-class _OneDnnLinear(torch.autograd.Function):
+class _TrainedLinear(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, factors: torch.dtype, rectified: bool
@@ -109,15 +90,16 @@ class _OneDnnLinear(torch.autograd.Function):
 
 
 def _multiply_transposed(gradient: Tensor, x: Tensor) -> Tensor:
-    """gradient^T x: the gradient of a weight. gradient: (N, outputs), x: (N, inputs)."""
+    """gradient^T x: the gradient of a weight, by whichever product is quicker for its shape.
+
+    gradient: (N, outputs), x: (N, inputs).
+    """
     outputs, inputs = gradient.shape[1], x.shape[1]
-    if gradient.dtype != torch.float32:
-        return torch.mm(gradient.T, x)  # torch multiplies bfloat16 with oneDNN, whatever the shape
-    if outputs >= 4 * inputs:
+    if gradient.dtype == torch.float32 and outputs >= 4 * inputs:
         return multiply(x.T, gradient.T).T
-    if inputs >= 4 * outputs:
+    if gradient.dtype == torch.float32 and inputs >= 4 * outputs:
         return multiply(gradient.T, x.T)
-    return torch.mm(gradient.T, x)
+    return multiply_matrices(gradient.T, x)
 
 
 class _DropoutByBytes(torch.autograd.Function):

@@ -4,8 +4,7 @@ A step of the search multiplies few rows, 5 to some hundreds, by the same weight
 products take from a third (5 rows) to nine tenths (160 rows) of the time that the plain layers need; the figures
 are in `benchmarks/translation.py`. Packed layers are for inference on a CPU: nothing trains through them.
 
-The two operators are torch's own but not part of its public interface; torch's version is pinned, and where they
-are missing (a build without oneDNN, another device) layers stay as they are.
+Where oneDNN is missing (`alidade.hardware`), layers stay as they are.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-_multiply = torch.ops.mkldnn._linear_pointwise.default  # to name the overload spares a search for it in each call
+from alidade.hardware import has_onednn, onednn_linear, pack_weight
 
 
 class PackedLinear(nn.Module):
@@ -28,18 +27,16 @@ class PackedLinear(nn.Module):
         # The very parameters, so that a weight tied to an embedding stays tied and is saved once.
         self.weight = weight if isinstance(weight, nn.Parameter) else nn.Parameter(weight, requires_grad=False)
         self.bias = bias if bias is None or isinstance(bias, nn.Parameter) else nn.Parameter(bias, requires_grad=False)
-        self._packed = torch.ops.mkldnn._reorder_linear_weight(self.weight.detach(), None)
+        self._packed = pack_weight(self.weight.detach())
         self._added = (None if self.bias is None else self.bias.detach(),)
 
     def __call__(self, x: Tensor) -> Tensor:
         """x weight^T + bias. No module's machinery: for a few rows it would cost a tenth of the product."""
-        product: Tensor = _multiply(x, self._packed, *self._added, "none", [], "")
-        return product
+        return onednn_linear(x, self._packed, *self._added)
 
     def rectified(self, x: Tensor) -> Tensor:
         """max(0, x weight^T + bias), in one go."""
-        product: Tensor = _multiply(x, self._packed, *self._added, "relu", [], "")
-        return product
+        return onednn_linear(x, self._packed, *self._added, activation="relu")
 
 
 def fast_linear(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
@@ -49,7 +46,7 @@ def fast_linear(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tenso
 
 def can_pack(weight: Tensor) -> bool:
     """Whether oneDNN can lay this weight out."""
-    return weight.device.type == "cpu" and weight.dtype == torch.float32 and bool(torch._C._has_mkldnn)
+    return weight.device.type == "cpu" and weight.dtype == torch.float32 and has_onednn()
 
 
 def pack_linears(module: nn.Module) -> None:

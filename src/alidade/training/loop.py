@@ -24,11 +24,11 @@ from alidade.config import TrainConfig, TrainingSettings
 from alidade.corpus.batching import BatchPlan, Update, batches_of_all, make_batch
 from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
+from alidade.hardware import has_onednn, keep_freed_memory
 from alidade.models.folder import initialise_from
 from alidade.models.layers import round_factors
 from alidade.models.system import System, build_system
 from alidade.training.checks import check_resuming, check_training
-from alidade.training.memory import keep_freed_memory
 from alidade.training.monitor import Display, Log, Meter, Stopwatch
 from alidade.training.objective import Objective, learning_rate
 from alidade.training.run_folder import Checkpoints, History, Results, load_checkpoint
@@ -38,6 +38,10 @@ from alidade.training.validation import Scores, validate
 REPORT_EVERY = 10
 """Updates between two lines of training figures."""
 DEV_BATCH_TOKENS = 4096
+SLOW_ROUNDING = (
+    "this processor, or this torch, cannot multiply bfloat16 numbers: their products are made in float32 and rounded, "
+    'which is slower than training.precision = "float32"'
+)
 
 
 def train(config: TrainConfig, console: Console | None = None) -> Path:
@@ -70,7 +74,8 @@ class Trainer:
         self.corpus = corpus
         self.fabric = fabric
         self.system = _initial_system(config, corpus)
-        if self.settings.precision == "bfloat16" and fabric.device.type == "cpu":
+        self.is_rounding = self.settings.precision == "bfloat16" and fabric.device.type == "cpu"
+        if self.is_rounding:
             round_factors(self.system, torch.bfloat16)
         objective = Objective(self.system, _trained_roles(config), self.settings.label_smoothing)
         trained = [parameter for parameter in objective.parameters() if parameter.requires_grad]
@@ -114,6 +119,8 @@ class Trainer:
             Log(self.settings.folder, step) if self.is_first_process else contextlib.nullcontext() as self.log,
             StopSignals(is_used=self.fabric.world_size == 1) as signals,
         ):
+            if self.is_rounding and not has_onednn(torch.bfloat16):
+                self.display.say(SLOW_ROUNDING)
             if step:
                 self.display.say(f"going on from {self.checkpoints.last()}")
             if not self.history.is_over(self.settings):
@@ -277,6 +284,7 @@ def _launch(settings: TrainingSettings) -> Fabric:
     on_this_node = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     has_gpu = torch.cuda.is_available()
     fabric = Fabric(
+        accelerator="cuda" if has_gpu else "cpu",  # training has been tried on these
         devices=on_this_node,
         num_nodes=num_processes // on_this_node,
         strategy="ddp" if num_processes > 1 else "auto",

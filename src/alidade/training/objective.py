@@ -37,7 +37,8 @@ from torch.autograd.function import once_differentiable
 
 from alidade.config import TrainingSettings
 from alidade.corpus.batching import Batch
-from alidade.models.layers import Linear, can_multiply, multiply
+from alidade.hardware import has_onednn, multiply, multiply_matrices
+from alidade.models.layers import Linear
 from alidade.models.system import Role, System
 
 
@@ -129,9 +130,9 @@ class _OutputLayer:
 
     def logits(self, rows: slice) -> Tensor:
         """(rows, V)"""
-        if can_multiply(self.features):
+        if _is_quick(self.features):
             return multiply(self.features[rows], self.factor, self.bias)
-        logits = torch.mm(self.features[rows], self.factor.T).to(self.weight.dtype)
+        logits = multiply_matrices(self.features[rows], self.factor.T).to(self.weight.dtype)
         return logits if self.bias is None else logits.add_(self.bias)
 
     def mean_logit(self, rows: slice) -> Tensor:
@@ -156,14 +157,14 @@ class _Gradients:
             self.bias += logits_gradient.sum(0)
         features = self._layer.features[rows]
         gradient = logits_gradient.to(features.dtype)
-        if can_multiply(gradient):
+        if _is_quick(gradient):
             self.features[rows] = multiply(gradient, self._layer.factor.T)
         else:
-            torch.mm(gradient, self._layer.factor, out=self.features[rows])
+            self.features[rows] = multiply_matrices(gradient, self._layer.factor)
         if features.dtype == self.weight.dtype:
             self.weight.addmm_(gradient.T, features)
         else:
-            self.weight += gradient.T @ features
+            self.weight += multiply_matrices(gradient.T, features)
 
     def add_uniform_part(self) -> None:
         """Smoothing takes s / V from the gradient of every logit: here once for all logits, by linearity."""
@@ -173,6 +174,11 @@ class _Gradients:
         self.weight -= share * layer.features.sum(0, dtype=self.weight.dtype)
         if self.bias is not None:
             self.bias -= share * len(layer.features)
+
+
+def _is_quick(x: Tensor) -> bool:
+    """Whether oneDNN is to multiply this; bfloat16 goes to it by way of torch's own products."""
+    return x.device.type == "cpu" and x.dtype == torch.float32 and has_onednn()
 
 
 def _chunk_loss(

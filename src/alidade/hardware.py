@@ -1,0 +1,94 @@
+"""What this processor and this torch can do, found out once, at run time, by trying.
+
+PyTorch multiplies float32 matrices with MKL, which leaves a fifth of an AMD core idle: at the sizes of a
+transformer's layers it makes 80 to 90 GFLOP/s where oneDNN, which most builds of PyTorch bring along, makes 100 to 105
+(`benchmarks/training.py`). oneDNN also multiplies bfloat16 numbers at more than twice that rate if the processor has
+instructions for it. Its operators are not part of torch's public interface, so this is the only module that names
+them, and everything works without them: on a Mac, on most ARM builds, on processors without AVX-512.
+
+`ALIDADE_ONEDNN=off` in the environment lets all of it, torch's own use included, go without oneDNN.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+IS_ONEDNN_WANTED = os.environ.get("ALIDADE_ONEDNN", "on").lower() not in {"off", "0", "no"}
+
+if not IS_ONEDNN_WANTED:
+    torch.backends.mkldnn.set_flags(_enabled=False)  # type: ignore[no-untyped-call]  # torch's own
+
+
+@functools.cache
+def has_onednn(precision: torch.dtype = torch.float32) -> bool:
+    """Whether oneDNN multiplies matrices of this precision here."""
+    if not IS_ONEDNN_WANTED:
+        return False
+    ones = torch.ones(2, 2, dtype=precision)
+    try:
+        return torch.equal(onednn_linear(ones, ones), ones + ones)
+    except (AttributeError, NotImplementedError, RuntimeError):  # no such operator, or none for this processor
+        return False
+
+
+def onednn_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none") -> Tensor:
+    """x weight^T + bias by oneDNN, without a gradient; only where `has_onednn`.
+
+    The weight may be packed, and transposed matrices need not be copied first.
+    """
+    product: Tensor = torch.ops.mkldnn._linear_pointwise.default(x, weight, bias, activation, [], "")
+    return product
+
+
+def pack_weight(weight: Tensor) -> Tensor:
+    """A weight in the order in which oneDNN's products read it; only where `has_onednn`."""
+    packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, None)
+    return packed
+
+
+def multiply(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, rectified: bool = False) -> Tensor:
+    """x weight^T + bias on a CPU, without a gradient, in the precision of x, the quickest way there is."""
+    if has_onednn(x.dtype):
+        return onednn_linear(x, weight, bias, "relu" if rectified else "none")
+    if x.dtype == torch.bfloat16:
+        added = None if bias is None else bias.float()
+        return multiply(x.float(), weight.float(), added, rectified=rectified).bfloat16()
+    product = F.linear(x, weight, bias)
+    return F.relu(product) if rectified else product
+
+
+def multiply_matrices(x: Tensor, y: Tensor) -> Tensor:
+    """x y, (M, N) and (N, P) on any device, without a gradient, in their precision.
+
+    Where a processor cannot multiply bfloat16 numbers, torch does it one by one: float32 products, rounded afterwards,
+    take a small part of that time, and their sums are as exact.
+    """
+    if x.dtype == torch.bfloat16 and x.device.type == "cpu" and not has_onednn(torch.bfloat16):
+        return torch.mm(x.float(), y.float()).bfloat16()
+    return torch.mm(x, y)
+
+
+def keep_freed_memory() -> None:
+    """Tell glibc's malloc not to give freed memory back to the system.
+
+    Every update of a training allocates the same large tensors anew. By default malloc returns them to the system when
+    they are freed, which then has to find and clear every page again: some 4 % of a small model's time on a CPU.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:  # another C library than glibc may lack it
+        mallopt(_M_MMAP_THRESHOLD, _LARGEST)
+        mallopt(_M_TRIM_THRESHOLD, _LARGEST)
+
+
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
+_LARGEST = 2**31 - 1
