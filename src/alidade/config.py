@@ -145,12 +145,12 @@ class AlignerSettings(Settings):
     _paths = field_validator("train_links", "dev_links")(_relative_to_file)
 
 
-class ResamplingSettings(Settings):
-    """Training pairs cut into pieces anew, with merges left out at random: for small bitexts (BPE-dropout, Provilkov et
-    al. 2020; subwords.kind = "bpe")."""
+class BpeDropoutSettings(Settings):
+    """BPE-dropout (Provilkov et al. 2020), for small bitexts and subwords.kind = "bpe": training pairs are segmented
+    into pieces several times, with merges left out at random."""
 
     copies: Count = 0
-    """Train on this many copies of the bitext, all cut differently; 0: on the bitext as it is."""
+    """Train on this many copies of the bitext, each in other pieces; 0: on the bitext as it is."""
     dropout: Share = 0.1
     """The probability that a merge of two pieces is left out."""
 
@@ -176,15 +176,15 @@ class PrepareConfig(Settings):
     cleaning: CleaningSettings = CleaningSettings()
     subwords: SubwordSettings = SubwordSettings()
     aligner: AlignerSettings = AlignerSettings()
-    resampling: ResamplingSettings = ResamplingSettings()
+    bpe_dropout: BpeDropoutSettings = BpeDropoutSettings()
 
     _paths = field_validator("corpus")(_relative_to_file)
 
     @model_validator(mode="after")
-    def _pieces_can_be_resampled(self) -> Self:
-        if self.resampling.copies and self.subwords.kind != "bpe":
+    def _pieces_have_merges(self) -> Self:
+        if self.bpe_dropout.copies and self.subwords.kind != "bpe":
             raise ValueError(
-                f'resampling leaves out merges, which subwords.kind = "{self.subwords.kind}" does not have'
+                f'bpe_dropout leaves out merges, which subwords.kind = "{self.subwords.kind}" does not have'
             )
         return self
 

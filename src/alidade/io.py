@@ -89,6 +89,16 @@ def read_lines(path: Path) -> Iterator[str]:
         yield from lines
 
 
+def count_lines(path: Path) -> int:
+    """How many lines a file has, the last one also without a line end."""
+    count, last = 0, b"\n"
+    with open_bytes(path) as file:
+        while block := file.read(1 << 20):
+            count += block.count(b"\n")
+            last = block[-1:]
+    return count + (last != b"\n")
+
+
 @contextlib.contextmanager
 def open_bytes(path: Path, *, unpack: bool = True) -> Iterator[BinaryIO]:
     """The bytes of a file, unpacked if its name ends in .gz or .xz, unless `unpack` is false."""

@@ -71,9 +71,9 @@ def test_a_setting_on_the_command_line(tmp_path: Path) -> None:
     assert len(PreparedCorpus.open(tmp_path / "corpus").train) == 5
 
 
-def test_pairs_cut_anew_are_counted(tmp_path: Path) -> None:
-    output = run(make_bitext(tmp_path, 20), "--set", "resampling.copies=3")
-    assert "60 pairs cut anew" in output
+def test_pairs_of_bpe_dropout_are_counted(tmp_path: Path) -> None:
+    output = run(make_bitext(tmp_path, 20), "--set", "bpe_dropout.copies=3")
+    assert "60 pairs of BPE-dropout" in output
 
 
 def test_show_before_prepare_says_what_to_do(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from alidade.config import PrepareConfig, ResamplingSettings
+from alidade.config import BpeDropoutSettings, PrepareConfig
 from alidade.corpus.arrays import Layout
 from alidade.corpus.prepare import Preparation
 from alidade.corpus.store import PreparedCorpus, Split
@@ -247,47 +247,47 @@ def spelled(corpus: PreparedCorpus, split: Split) -> list[tuple[str, str]]:
     return [(corpus.source_encoding(split, i).text, corpus.target_encoding(split, i).text) for i in range(len(split))]
 
 
-def test_pairs_cut_anew_say_the_same(tmp_path: Path) -> None:
-    resampling = {"copies": 3, "dropout": 0.3}
-    corpus, _ = prepare(config(tmp_path, resampling=resampling))
-    assert corpus.learned_pairs is corpus.resampled
-    assert spelled(corpus, corpus.learned_pairs) == [pair for pair in PAIRS for _ in range(3)]
+def test_copies_of_bpe_dropout_say_the_same(tmp_path: Path) -> None:
+    bpe_dropout = {"copies": 3, "dropout": 0.3}
+    corpus, _ = prepare(config(tmp_path, bpe_dropout=bpe_dropout))
+    assert corpus.training_split is corpus.bpe_dropout
+    assert spelled(corpus, corpus.training_split) == [pair for pair in PAIRS for _ in range(3)]
     assert spelled(corpus, corpus.train) == PAIRS
-    cuts = {tuple(corpus.learned_pairs.source(i)) for i in range(3)}
-    assert len(cuts) == 3, "other pieces every time"
-    assert not corpus.learned_pairs.has_positions
+    segmentations = {tuple(corpus.training_split.source(i)) for i in range(3)}
+    assert len(segmentations) == 3, "other pieces every time"
+    assert not corpus.training_split.has_positions
 
 
-def test_positions_of_pairs_cut_anew_stay_in_their_words(tmp_path: Path) -> None:
+def test_positions_of_bpe_dropout_stay_in_their_words(tmp_path: Path) -> None:
     links = tmp_path / "links"
     links.write_text("0-0 1-1 2-2 3-3 4-4 5-5\n" * len(PAIRS))
     aligner = {"kind": "pharaoh", "train_links": str(links)}
-    corpus, _ = prepare(config(tmp_path, aligner=aligner, resampling={"copies": 2, "dropout": 0.5}))
-    for i in range(len(corpus.learned_pairs)):
-        source_words, target_words = corpus.learned_pairs.source_words(i), corpus.learned_pairs.target_words(i)
-        assert source_words[corpus.learned_pairs.positions(i) - 1].tolist() == target_words.tolist()
+    corpus, _ = prepare(config(tmp_path, aligner=aligner, bpe_dropout={"copies": 2, "dropout": 0.5}))
+    for i in range(len(corpus.training_split)):
+        source_words, target_words = corpus.training_split.source_words(i), corpus.training_split.target_words(i)
+        assert source_words[corpus.training_split.positions(i) - 1].tolist() == target_words.tolist()
 
 
-def test_cutting_anew_is_the_same_every_time(tmp_path: Path) -> None:
+def test_bpe_dropout_is_the_same_every_time(tmp_path: Path) -> None:
     pairs = PAIRS * 9  # more than a chunk
-    settings = {"resampling": {"copies": 2}, "aligner": {"kind": "none"}}
+    settings = {"bpe_dropout": {"copies": 2}, "aligner": {"kind": "none"}}
     one, _ = prepare(config(tmp_path, pairs, **settings, corpus=tmp_path / "one"))
     two, _ = prepare(config(tmp_path, pairs, **settings, corpus=tmp_path / "two"), workers=2)
     assert one.fingerprint == two.fingerprint
 
 
-def test_resampling_can_be_taken_back(tmp_path: Path) -> None:
-    settings = config(tmp_path, resampling={"copies": 1})
+def test_bpe_dropout_can_be_taken_back(tmp_path: Path) -> None:
+    settings = config(tmp_path, bpe_dropout={"copies": 1})
     with_copies, _ = prepare(settings)
-    without, preparation = prepare(settings.model_copy(update={"resampling": ResamplingSettings()}))
-    assert without.learned_pairs is without.train
+    without, preparation = prepare(settings.model_copy(update={"bpe_dropout": BpeDropoutSettings()}))
+    assert without.training_split is without.train
     assert without.fingerprint != with_copies.fingerprint
     assert "encode" in skipped(preparation)
     again, preparation = prepare(settings)
-    assert "resample" in skipped(preparation)
+    assert "bpe_dropout" in skipped(preparation)
     assert again.fingerprint == with_copies.fingerprint
 
 
 def test_only_merges_can_be_left_out(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="resampling leaves out merges, which"):
-        config(tmp_path, subwords={"kind": "unigram"}, resampling={"copies": 1})
+    with pytest.raises(ValueError, match="bpe_dropout leaves out merges, which"):
+        config(tmp_path, subwords={"kind": "unigram"}, bpe_dropout={"copies": 1})

@@ -68,7 +68,7 @@ def write_task(folder: Path, lab: Path) -> None:
     )
     (folder / "prepare.toml").write_text(f'corpus = "../../runs/enro/corpus"\n{prepare}')
     (folder / "prepare-anew.toml").write_text(
-        f'corpus = "../../runs/enro/corpus-anew"\n{prepare}[resampling]\ncopies = 2\n'
+        f'corpus = "../../runs/enro/corpus-anew"\n{prepare}[bpe_dropout]\ncopies = 2\n'
     )
     runs = lab / "runs" / "enro"
     start = {"init_from": runs / "transformer" / "model"}

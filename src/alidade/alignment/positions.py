@@ -1,15 +1,13 @@
-"""From links to exactly one source position for each target piece (DESIGN.md, section 3).
+"""One source position for each target piece: from links to positions, and from what a model says back to links.
 
-Position j is source piece f_j counted from 1, because 0 is `<s>`. A unit is what the aligner counted: a word or a
-piece. A target unit with several links takes the middle one; one without takes the position of the nearest linked
-target unit, the right one of two that are equally near (Devlin et al., 2014).
+Position j is source piece f_j counted from 1, because 0 is `<s>`. Training needs exactly one for each target piece. A
+unit is what the aligner counted: a word or a piece. A target unit with several links takes the middle one; one without
+takes the position of the nearest linked target unit, the right one of two that are equally near (Devlin et al., 2014).
 
-
-Links out of a model: from positions, from attention (paper, section 5), or from shares of words.
-
-A target piece points at one source piece: at its position b_i in an assisted system, at j(i), where its accumulated
-attention is greatest, in a baseline. Links of words are the pieces' links with doubles removed. The confidence of a
-link is the share of its target word's attention, or probability, that lies on its source word.
+The other way (paper, section 5), a target piece points at one source piece: at its position b_i in an assisted system,
+at j(i), where its accumulated attention is greatest, in a baseline. Links of words are the pieces' links with doubles
+removed. The confidence of a link is the share of its target word's attention, or probability, that lies on its source
+word.
 
 Dimensions: I target pieces, J source pieces; attention has J + 2 columns, those of `<s>` and `</s>` included.
 """
@@ -18,21 +16,17 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
-
-from alidade.alignment.links import Alignment, Link
-
-if TYPE_CHECKING:
-    from alidade.text.subwords import Encoding
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from alidade.alignment.links import Alignment, Link
 from alidade.text.subwords import Encoding
 
 Unit = Literal["words", "pieces"]
+Matrix = npt.NDArray[np.floating]
 
 
 def positions_of_pieces(alignment: Alignment, source: Encoding, target: Encoding, unit: Unit) -> list[int]:
@@ -101,9 +95,6 @@ def _spread(source_pieces: range, num_target: int) -> list[int]:
     if num_source == 1:
         return [source_pieces.start + 1] * num_target
     return [source_pieces.start + k * num_source // num_target + 1 for k in range(num_target)]
-
-
-Matrix = npt.NDArray[np.floating]
 
 
 def attended_positions(attention: Matrix) -> list[int]:

@@ -16,7 +16,7 @@ from typing import TextIO, TypeVar
 
 from alidade.alignment.links import Alignment, GoldAlignment
 from alidade.errors import AlidadeError
-from alidade.io import aside_name, read_lines
+from alidade.io import aside_name, count_lines, read_lines
 
 Parsed = TypeVar("Parsed")
 
@@ -72,8 +72,8 @@ def _import_eflomal() -> ModuleType:
 def _run_eflomal(
     eflomal: ModuleType, source: Path, target: Path, forward: Path, reverse: Path, priors: Path | None
 ) -> None:
-    num_lines = _count_lines(source)
-    if num_lines != (num_target := _count_lines(target)):
+    num_lines = count_lines(source)
+    if num_lines != (num_target := count_lines(target)):
         raise AlidadeError(
             f"{source} has {num_lines} lines but {target} has {num_target}: a bitext needs as many on both sides"
         )
@@ -96,10 +96,8 @@ def _run_eflomal(
         raise AlidadeError(f"eflomal failed on {source} and {target} (exit code {error.returncode})") from None
     for links in (forward, reverse):
         # eflomal does not notice a full disk.
-        if _count_lines(links) != num_lines:
-            raise AlidadeError(
-                f"eflomal wrote {_count_lines(links)} of {num_lines} lines to {links}: is the disk full?"
-            )
+        if count_lines(links) != num_lines:
+            raise AlidadeError(f"eflomal wrote {count_lines(links)} of {num_lines} lines to {links}: is the disk full?")
 
 
 def _write_priors(eflomal: ModuleType, source: Path, target: Path, forward: Path, reverse: Path, priors: Path) -> None:
@@ -140,8 +138,3 @@ def _open_plain(path: Path) -> TextIO:
 
 def _open_if_given(path: Path | None) -> contextlib.AbstractContextManager[TextIO | None]:
     return contextlib.nullcontext() if path is None else _open_plain(path)
-
-
-def _count_lines(path: Path) -> int:
-    with path.open("rb") as file:
-        return sum(1 for _ in file)

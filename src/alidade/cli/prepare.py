@@ -88,11 +88,11 @@ def _print_account(preparation: Preparation, console: Console) -> None:
         f"pieces; vocabularies of {subwords['source_pieces']:,} and {subwords['target_pieces']:,} pieces"
         f"{' (joint)' if subwords['joint'] else ''}"
     )
-    if "resample" in preparation.results:
-        resampled = preparation.results["resample"].report
+    if "bpe_dropout" in preparation.results:
+        copies = preparation.results["bpe_dropout"].report
         console.print(
-            f"{resampled['pairs']:,} pairs cut anew, with {resampled['source_pieces']:,} source and "
-            f"{resampled['target_pieces']:,} target pieces: models are trained on these"
+            f"{copies['pairs']:,} pairs of BPE-dropout, with {copies['source_pieces']:,} source and "
+            f"{copies['target_pieces']:,} target pieces: models are trained on these"
         )
     console.print(f"The prepared corpus is in {preparation.config.corpus.resolve()}", soft_wrap=True, markup=False)
 

@@ -1,8 +1,8 @@
-"""Where the files of a prepared corpus lie.
+"""The files of a prepared corpus: where each lies, and flat arrays that are written and read without being in memory.
 
-Rows of unequal length in one flat array: how a corpus holds its sentences.
-
-Flat arrays of a corpus: written piece by piece, whole or not at all, and read without being loaded."""
+Sentences have unequal lengths, so a side's pieces stand one after the other in one .npy file, and another says where
+each sentence starts (`Ragged`). A file is written piece by piece, beside its place, and is there whole or not at all.
+"""
 
 from __future__ import annotations
 

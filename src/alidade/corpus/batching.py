@@ -55,7 +55,7 @@ class Batch:
 
 
 class Pairs(Protocol):
-    """Sentence pairs as batching reads them, without `<s>` and `</s>`; `text.corpus.Split` is one."""
+    """Sentence pairs as batching reads them, without `<s>` and `</s>`; `corpus.store.Split` is one."""
 
     @property
     def sources(self) -> Ragged: ...

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from alidade.config import BitextSettings
 from alidade.errors import AlidadeError, suggest_name
-from alidade.io import open_bytes, open_text
+from alidade.io import count_lines, open_bytes, open_text
 
 _XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _NATIVE_CODE_TAGS = {"bpt", "ept", "it", "ph", "ut"}
@@ -77,16 +77,6 @@ def count_raw_pairs(settings: BitextSettings, languages: tuple[str, str]) -> int
                 f"{settings.source} has {size} lines but {other} has {other_size}: each pair needs one line in both"
             )
     return size
-
-
-def count_lines(path: Path) -> int:
-    """How many lines a file has, the last one also without a line end."""
-    count, last = 0, b"\n"
-    with open_bytes(path) as file:
-        while block := file.read(1 << 20):
-            count += block.count(b"\n")
-            last = block[-1:]
-    return count + (last != b"\n")
 
 
 def read_parallel_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:

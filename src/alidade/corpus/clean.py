@@ -1,10 +1,8 @@
-"""Cleaning: which pairs of a bitext are worth training on, and putting their text right.
+"""The first stage of `alidade prepare`: bitexts in, clean text out, and an account of what was dropped.
 
 Normalising never changes what a person reads: Unicode NFC, no control or invisible characters, single spaces.
-Pairs are then judged one by one; duplicates, which take a memory, are judged apart (`SeenPairs`).
-
-
-The first stage of `alidade prepare`: bitexts in, clean text out, and an account of what was dropped."""
+Pairs are then judged one by one (`Cleaner`); duplicates, which take a memory, are judged apart (`SeenPairs`).
+"""
 
 from __future__ import annotations
 

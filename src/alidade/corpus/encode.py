@@ -1,11 +1,9 @@
-"""Learning a sentencepiece model from counts of words.
+"""Two stages of `alidade prepare`: learning subwords from the clean text, and encoding it with them.
 
 sentencepiece reads units with their counts instead of sentences: a unit is a word as `Subwords` encodes it, with a
 leading space if one precedes it. Pieces then cannot cross a word's border in any language, and a corpus of any size
 is learned from in the memory that its distinct words take.
-
-
-Two stages of `alidade prepare`: learning subwords from the clean text, and encoding it with them."""
+"""
 
 from __future__ import annotations
 
@@ -25,9 +23,9 @@ from rich.console import Console
 
 from alidade.config import PrepareConfig, SubwordSettings
 from alidade.corpus.arrays import SIDES, Layout, Side, SideWriter, write_side
-from alidade.corpus.bitext import count_lines, read_parallel_lines
+from alidade.corpus.bitext import read_parallel_lines
 from alidade.errors import AlidadeError
-from alidade.io import open_text, track, write_aside
+from alidade.io import count_lines, open_text, track, write_aside
 from alidade.parallel import CHUNK, Workers, chunked
 from alidade.text.subwords import SPACE, Subwords
 from alidade.text.vocabulary import BOS, EOS, PAD, UNK

@@ -1,9 +1,8 @@
 """Two stages of `alidade prepare`: aligning the words or pieces, and turning links into positions.
 
-Aligning other pairs in the way in which a prepared corpus was aligned: a dev set, a test set.
-
-The aligner starts from what it learned on the corpus (its priors), which is as good as aligning the pairs together
-with the training bitext, and takes seconds.
+Other pairs, of a dev or test set, are aligned in the way in which the corpus was (`align_like_corpus`): the aligner
+starts from what it learned on the corpus (its priors), which is as good as aligning the pairs together with the
+training bitext, and takes seconds.
 """
 
 from __future__ import annotations
@@ -24,19 +23,17 @@ from alidade.alignment.statistical import EflomalAligner, read_alignments
 from alidade.alignment.symmetrise import Symmetrisation, symmetrise
 from alidade.config import AlignerSettings, CleaningSettings, parse_settings
 from alidade.corpus.arrays import SIDES, Layout, write_array
-from alidade.corpus.bitext import count_lines
 from alidade.corpus.clean import Cleaner
 from alidade.corpus.encode import SharedSubwords, read_split
 from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
-from alidade.io import read_lines, track, write_aside
+from alidade.io import count_lines, read_lines, track, write_aside
 from alidade.parallel import CHUNK, Workers, chunked
 from alidade.text.subwords import Encoding, Subwords
 from alidade.text.tokenised import encode_tokenised
-from alidade.text.words import split_chunk
 
 
-class LinkedPair(NamedTuple):
+class _LinkedLines(NamedTuple):
     """A pair and its links as they stand in files: one line, or one for each direction."""
 
     source: str
@@ -97,7 +94,7 @@ def store_positions(
 
 
 def _positions_of_chunk(
-    shared: SharedSubwords, method: Symmetrisation, unit: Unit, pairs: list[LinkedPair]
+    shared: SharedSubwords, method: Symmetrisation, unit: Unit, pairs: list[_LinkedLines]
 ) -> tuple[int, npt.NDArray[np.int32]]:
     source_subwords, target_subwords = shared.load()
     positions: list[int] = []
@@ -109,7 +106,7 @@ def _positions_of_chunk(
     return len(pairs), np.array(positions, dtype=np.int32)
 
 
-def _read_links(pair: LinkedPair, method: Symmetrisation) -> Alignment:
+def _read_links(pair: _LinkedLines, method: Symmetrisation) -> Alignment:
     try:
         first, *others = [Alignment.parse(line) for line in pair.links]
     except AlidadeError as error:
@@ -123,7 +120,7 @@ def _num_units(encoding: Encoding, unit: Unit) -> int:
 
 def _linked_pairs(
     aligner: AlignerSettings, layout: Layout, split: str, cleaned: dict[str, Any]
-) -> Iterator[LinkedPair]:
+) -> Iterator[_LinkedLines]:
     if aligner.kind == "eflomal":
         return _pairs_of_aligner(layout, split)
     path = aligner.train_links if split == "train" else aligner.dev_links
@@ -135,16 +132,16 @@ def _linked_pairs(
     return _pairs_of_file(layout, split, path, np.arange(num_pairs), num_pairs)
 
 
-def _pairs_of_aligner(layout: Layout, split: str) -> Iterator[LinkedPair]:
+def _pairs_of_aligner(layout: Layout, split: str) -> Iterator[_LinkedLines]:
     forward, reverse = layout.links(split, "forward"), layout.links(split, "reverse")
     lines = zip(read_split(layout, split), read_lines(forward), read_lines(reverse), strict=True)
     for number, (pair, forward_line, reverse_line) in enumerate(lines, start=1):
-        yield LinkedPair(*pair, (forward_line, reverse_line), f"{forward}, line {number}")
+        yield _LinkedLines(*pair, (forward_line, reverse_line), f"{forward}, line {number}")
 
 
 def _pairs_of_file(
     layout: Layout, split: str, path: Path, origins: npt.NDArray[np.int64], num_raw: int
-) -> Iterator[LinkedPair]:
+) -> Iterator[_LinkedLines]:
     """Pairs with their lines of another aligner's file, which has a line for each *raw* pair, dropped ones too."""
     if (num_lines := count_lines(path)) != num_raw:
         raise AlidadeError(
@@ -155,15 +152,16 @@ def _pairs_of_file(
     for pair, origin in zip(read_split(layout, split), origins, strict=True):
         while at < origin:  # origins never fall
             at, line = next(lines)
-        yield LinkedPair(*pair, (line,), f"{path}, line {at + 1}")
+        yield _LinkedLines(*pair, (line,), f"{path}, line {at + 1}")
 
 
 def _write_units(
     shared: SharedSubwords, unit: Unit, layout: Layout, split: str, workers: Workers, console: Console
 ) -> int:
     """Write the aligner's input: a pair's words or pieces with spaces between them."""
-    split_chunk = functools.partial(_units_of_chunk, shared, unit)
-    chunks = workers.map_in_order(split_chunk, chunked(read_split(layout, split), CHUNK))
+    chunks = workers.map_in_order(
+        functools.partial(_units_of_chunk, shared, unit), chunked(read_split(layout, split), CHUNK)
+    )
     num_pairs = count_lines(layout.text(split, "source"))
     with (
         write_aside(layout.units(split, "source")) as source_file,
@@ -178,19 +176,16 @@ def _write_units(
 
 
 def _units_of_chunk(shared: SharedSubwords, unit: Unit, pairs: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
-    sides = shared.load()
-    source_texts, target_texts = zip(*pairs, strict=True)
+    source_subwords, target_subwords = shared.load()
     return (
-        [_unit_line(sides[0], unit, text) for text in source_texts],
-        [_unit_line(sides[1], unit, text) for text in target_texts],
+        [_unit_line(source_subwords.encode(source), unit) for source, _ in pairs],
+        [_unit_line(target_subwords.encode(target), unit) for _, target in pairs],
     )
 
 
-def _unit_line(subwords: Subwords, unit: Unit, text: str) -> str:
-    if unit == "words":
-        chunks = [split_chunk(chunk, subwords.language) for chunk in text.split()]
-        return " ".join([word.text for words in chunks for word in words]) + "\n"
-    return " ".join(subwords.encode(text).pieces) + "\n"
+def _unit_line(encoding: Encoding, unit: Unit) -> str:
+    units = [word.text for word in encoding.words] if unit == "words" else encoding.pieces
+    return f"{' '.join(units)}\n"
 
 
 def align_like_corpus(
@@ -210,21 +205,16 @@ def align_like_corpus(
     cleaning = parse_settings(CleaningSettings, corpus.settings.get("cleaning", {}), source=source_name)
     cleaner = Cleaner(cleaning, corpus.source_subwords.language, corpus.target_subwords.language)
     clean_pairs = [cleaner.normalise(*pair) for pair in pairs]
-    encode = _encode_tokenised if is_tokenised else _encode
-    sources = [encode(pair.source, corpus.source_subwords) for pair in clean_pairs]
-    targets = [encode(pair.target, corpus.target_subwords) for pair in clean_pairs]
+    sources = [_encode(pair.source, corpus.source_subwords, is_tokenised) for pair in clean_pairs]
+    targets = [_encode(pair.target, corpus.target_subwords, is_tokenised) for pair in clean_pairs]
     alignments = _align_units(corpus.folder, sources, targets, aligner)
     if aligner.unit == "words":
         return alignments
     return [_join_pieces(*linked) for linked in zip(alignments, sources, targets, strict=True)]
 
 
-def _encode(text: str, subwords: Subwords) -> Encoding:
-    return subwords.encode(text)
-
-
-def _encode_tokenised(text: str, subwords: Subwords) -> Encoding:
-    return encode_tokenised(text.split(), subwords)
+def _encode(text: str, subwords: Subwords, is_tokenised: bool) -> Encoding:
+    return encode_tokenised(text.split(), subwords) if is_tokenised else subwords.encode(text)
 
 
 def _align_units(
@@ -235,15 +225,11 @@ def _align_units(
         files = folder / "source", folder / "target"
         for path, encodings in zip(files, (sources, targets), strict=True):
             with write_aside(path) as file:
-                file.writelines([f"{' '.join(_units(encoding, aligner.unit))}\n" for encoding in encodings])
+                file.writelines([_unit_line(encoding, aligner.unit) for encoding in encodings])
         links = folder / "forward", folder / "reverse"
         EflomalAligner().align_with_priors(*files, *links, Layout(corpus).priors)
         directions = zip(*map(read_alignments, links), strict=True)
         return [symmetrise(forward, reverse, aligner.symmetrisation) for forward, reverse in directions]
-
-
-def _units(encoding: Encoding, unit: str) -> Sequence[str]:
-    return [word.text for word in encoding.words] if unit == "words" else encoding.pieces
 
 
 def _join_pieces(alignment: Alignment, source: Encoding, target: Encoding) -> Alignment:

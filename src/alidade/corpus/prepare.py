@@ -1,22 +1,17 @@
-"""Stages of a long preparation: each is skipped when nothing that it depends on has changed.
+"""`alidade prepare`: from raw bitext to a prepared corpus, in five stages or six.
 
-A stage has a fingerprint of its inputs: its settings, the files that it reads, the stages before it. When it has
-finished it leaves a record with this fingerprint; a stage that was stopped in the middle leaves none and is done
-again. Its files are written aside and renamed (`files.write_aside`), so none is ever half there.
-
-
-`alidade prepare`: from raw bitext to a prepared corpus, in five stages or six.
-
-    clean      bitexts -> clean text; dropped pairs are counted by reason
-    subwords   clean text -> sentencepiece models
-    encode     clean text -> pieces
-    align      clean text -> links in both directions
-    positions  links -> one source position for each target piece
-    resample   pieces and positions -> pairs cut into pieces anew, if `resampling.copies` asks for them
+    clean        bitexts -> clean text; dropped pairs are counted by reason
+    subwords     clean text -> sentencepiece models
+    encode       clean text -> pieces
+    align        clean text -> links in both directions
+    positions    links -> one source position for each target piece
+    bpe_dropout  pieces and positions -> copies of the pairs in other pieces, if `bpe_dropout.copies` asks for them
 
 All but the aligner stream through chunks of pairs, in as many processes as there are cores. What the stages do lies in
-`text/clean_stage.py`, `text/piece_stages.py`, `text/link_stages.py` and `text/resampling.py`; this module says in what
-order, and when one can be skipped.
+`clean.py`, `encode.py`, `links.py` and `bpe_dropout.py`; this module says in what order, and when one can be skipped: a
+stage has a fingerprint of its inputs (its settings, the files that it reads, the stages before it), and leaves a record
+with this fingerprint when it has finished. One that was stopped in the middle leaves none and is done again; its files
+are written aside and renamed, so none is ever half there.
 """
 
 from __future__ import annotations
@@ -33,11 +28,11 @@ from rich.console import Console
 
 from alidade.config import PrepareConfig
 from alidade.corpus.arrays import SIDES, Layout
-from alidade.corpus.bpe_dropout import resample_pairs
+from alidade.corpus.bpe_dropout import apply_bpe_dropout
 from alidade.corpus.clean import clean_bitexts
 from alidade.corpus.encode import encode_texts, learn_subwords, subwords_like
 from alidade.corpus.links import align_units, store_positions
-from alidade.corpus.store import RESAMPLED, PreparedCorpus, Split, SplitManifest, write_manifest
+from alidade.corpus.store import BPE_DROPOUT, PreparedCorpus, Split, SplitManifest, write_manifest
 from alidade.errors import AlidadeError
 from alidade.io import hash_file, hold_folder, read_json, write_json
 from alidade.parallel import Workers, available_cores
@@ -120,8 +115,8 @@ class Preparation:
             encode = self._encode(subwords)
             align = self._align(clean, encode)
             positions = self._store(clean, encode, align)
-            resampled = self._resample(positions)
-            self._write_manifest(encode, positions, resampled)
+            copies = self._apply_bpe_dropout(positions)
+            self._write_manifest(encode, positions, copies)
         return PreparedCorpus.open(self.config.corpus)
 
     def _clean(self) -> StageResult:
@@ -188,20 +183,20 @@ class Preparation:
             store,
         )
 
-    def _resample(self, positions: StageResult) -> StageResult | None:
-        settings = self.config.resampling
+    def _apply_bpe_dropout(self, positions: StageResult) -> StageResult | None:
+        settings = self.config.bpe_dropout
         if not settings.copies:
             return None
         train = Split(self.config.corpus, "train", "train" in positions.report)
-        arrays = [path for side in SIDES for path in self.layout.arrays(RESAMPLED, side)]
+        arrays = [path for side in SIDES for path in self.layout.arrays(BPE_DROPOUT, side)]
         return self._run(
-            "resample",
+            "bpe_dropout",
             [positions.fingerprint, settings.model_dump(mode="json")],
-            [*arrays, self.layout.positions(RESAMPLED)],
-            lambda: resample_pairs(self._subwords(), settings, self.layout, train, self._workers, self.console),
+            [*arrays, self.layout.positions(BPE_DROPOUT)],
+            lambda: apply_bpe_dropout(self._subwords(), settings, self.layout, train, self._workers, self.console),
         )
 
-    def _write_manifest(self, encode: StageResult, positions: StageResult, resampled: StageResult | None) -> None:
+    def _write_manifest(self, encode: StageResult, positions: StageResult, copies: StageResult | None) -> None:
         aligned = positions.report
         splits: dict[str, SplitManifest] = {}
         for split in self.splits:
@@ -211,11 +206,11 @@ class Preparation:
                 "has_positions": split in aligned,
                 "content": [*encode.report[split]["content"], *hashes],
             }
-        if resampled is not None:
-            splits[RESAMPLED] = {
-                "size": resampled.report["pairs"],
+        if copies is not None:
+            splits[BPE_DROPOUT] = {
+                "size": copies.report["pairs"],
                 "has_positions": "train" in aligned,
-                "content": resampled.report["content"],
+                "content": copies.report["content"],
             }
         write_manifest(self.layout, *self._subwords(), splits, self.config.model_dump(mode="json"))
 

@@ -27,8 +27,8 @@ from alidade.text.subwords import Encoding, Subwords
 FORMAT = 1
 """Raised when the layout of the folder changes."""
 
-RESAMPLED = "resampled"
-"""The split of training pairs that were cut into pieces anew (`text/resampling.py`)."""
+BPE_DROPOUT = "bpe_dropout"
+"""The split of training pairs in pieces of BPE-dropout (`corpus/bpe_dropout.py`)."""
 
 IntArray = npt.NDArray[np.int64]
 Example = tuple[Sequence[int], Sequence[int], Sequence[int] | None]
@@ -128,8 +128,8 @@ class PreparedCorpus:
     """Changes with the pieces, the positions or the vocabularies."""
     settings: dict[str, Any]
     """The settings that the corpus was prepared with."""
-    resampled: Split | None = None
-    """The training pairs cut into pieces anew, several times over, if that was asked for."""
+    bpe_dropout: Split | None = None
+    """The training pairs several times over, each time in other pieces, if that was asked for."""
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -142,6 +142,8 @@ class PreparedCorpus:
             raise AlidadeError(
                 f"{folder}: its format is {manifest.get('format')}, this program reads {FORMAT}: prepare it again"
             )
+        if unknown := manifest["splits"].keys() - {"train", "dev", BPE_DROPOUT}:
+            raise AlidadeError(f'{folder}: of an older version (it has a split "{unknown.pop()}"): prepare it again')
         splits = {name: Split(folder, name, split["has_positions"]) for name, split in manifest["splits"].items()}
         return cls(
             folder,
@@ -151,13 +153,13 @@ class PreparedCorpus:
             Subwords.load(layout.subwords("target"), manifest["target_language"]),
             manifest["fingerprint"],
             manifest["settings"],
-            splits.get(RESAMPLED),
+            splits.get(BPE_DROPOUT),
         )
 
     @property
-    def learned_pairs(self) -> Split:
+    def training_split(self) -> Split:
         """What models are trained on."""
-        return self.train if self.resampled is None else self.resampled
+        return self.train if self.bpe_dropout is None else self.bpe_dropout
 
     @property
     def normalisation(self) -> NormalisationSettings:

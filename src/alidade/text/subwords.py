@@ -2,8 +2,8 @@
 
 Text is encoded unit by unit (`text/words.py`), so no piece crosses a word's border; a unit's first piece starts
 with "▁" if white space, or the sentence's start, precedes it. Joining the pieces therefore gives the text back to
-the letter, whatever its language, as long as its words stand apart by single spaces (`cleaning.normalise_text`).
-The model is learned from the counts of these units (`text/subword_training.py`).
+the letter, whatever its language, as long as its words stand apart by single spaces (`normalise.normalise_text`).
+The model is learned from the counts of these units (`corpus/encode.py`).
 """
 
 from __future__ import annotations

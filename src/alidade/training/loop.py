@@ -85,8 +85,8 @@ class Trainer:
         self.objective, self.optimizer = fabric.setup(objective, optimizer)
         self.trained_roles = objective.trained_roles
         self.plan = BatchPlan(
-            corpus.learned_pairs.source_lengths,
-            corpus.learned_pairs.target_lengths,
+            corpus.training_split.source_lengths,
+            corpus.training_split.target_lengths,
             batch_tokens=self.settings.batch_tokens,
             num_parts=self.settings.accumulate * fabric.world_size,
             max_length=self.settings.max_length,
@@ -184,7 +184,7 @@ class Trainer:
         parts = update.parts[self.fabric.global_rank :: world_size]
         sums = torch.zeros(len(self.trained_roles), 3, device=self.fabric.device)
         for number, part in enumerate(parts, start=1):
-            batch = make_batch(self.corpus.learned_pairs, part).to(self.fabric.device)
+            batch = make_batch(self.corpus.training_split, part).to(self.fabric.device)
             with self.fabric.no_backward_sync(self.objective, enabled=number < len(parts)):
                 part_sums = torch.stack(list(self.objective(*batch.tensors, batch.num_target_tokens).values()))
                 # The processes' gradients are averaged; their sum is wanted.
