@@ -21,7 +21,8 @@ from sacrebleu.metrics.bleu import BLEU
 
 from alidade.io import read_lines
 from alidade.models.folder import load_model_folder
-from alidade.translator import Translation, Translator
+from alidade.translation import Translation
+from alidade.translator import Translator
 
 THRESHOLDS = (0.01, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 HISTOGRAMS = (1, 2, 3, 5)

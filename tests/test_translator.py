@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from alidade import AlidadeError, Translator
-from alidade.aligner import align_pairs
+from alidade.aligner import align
 from alidade.config import NormalisationSettings
 from alidade.dictionary.files import load_dictionary
 from small_folders import make_folder
@@ -120,8 +120,8 @@ def test_a_dictionary_is_written_as_in_training(lower_case_translator: Translato
 
 def test_given_pairs_are_written_as_in_training(lower_case_translator: Translator) -> None:
     for is_tokenised in (False, True):
-        small, capital = align_pairs(
-            lower_case_translator, [("bi bo", "ga ge"), ("BI bo", "Ga GE")], is_tokenised=is_tokenised
+        small, capital = align(
+            [("bi bo", "ga ge"), ("BI bo", "Ga GE")], lower_case_translator, is_tokenised=is_tokenised
         )
         assert small.source.ids == capital.source.ids
         assert small.alignment == capital.alignment

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from alidade.aligner import Evidence, align_both_ways, align_pairs
+from alidade.aligner import Evidence, align
 from alidade.alignment.links import Alignment, GoldAlignment, alignment_error_rate
 from alidade.alignment.statistical import read_gold_alignments
 from alidade.alignment.symmetrise import Symmetrisation, symmetrise
@@ -24,6 +24,7 @@ from alidade.corpus.links import align_like_corpus
 from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
 from alidade.io import read_lines, write_aside
+from alidade.translation import Translation
 from alidade.translator import Translator
 
 Links = list[Alignment]
@@ -68,8 +69,8 @@ def all_links(
         ("assisted posteriors", "system", "posteriors"),
     )
     for name, folder, by in evidence:
-        there = None if forward is None else align(open_model(forward / folder), pairs, by)
-        back = None if reverse is None else turn(align(open_model(reverse / folder), turn_pairs(pairs), by))
+        there = None if forward is None else align_one_way(open_model(forward / folder), pairs, by)
+        back = None if reverse is None else turn(align_one_way(open_model(reverse / folder), turn_pairs(pairs), by))
         for direction, links in (("forward", there), ("reverse", back)):
             if links is not None:
                 yield name, direction, links
@@ -78,7 +79,11 @@ def all_links(
                 yield name, method, [symmetrise(*both, method) for both in zip(there, back, strict=True)]
     if forward is not None and reverse is not None:
         systems = open_model(forward / "system"), open_model(reverse / "system")
-        yield "assisted posteriors", "mean", align_both_ways(*systems, pairs, "mean", is_tokenised=True)
+        yield (
+            "assisted posteriors",
+            "mean",
+            links_of(align(pairs, systems[0], reverse_model=systems[1], is_tokenised=True)),
+        )
 
 
 def open_model(folder: Path) -> Translator:
@@ -87,8 +92,11 @@ def open_model(folder: Path) -> Translator:
     return Translator(folder)
 
 
-def align(translator: Translator, pairs: Pairs, by: Evidence) -> Links:
-    aligned = align_pairs(translator, pairs, is_tokenised=True, by=by)
+def align_one_way(translator: Translator, pairs: Pairs, by: Evidence) -> Links:
+    return links_of(align(pairs, translator, is_tokenised=True, by=by))
+
+
+def links_of(aligned: list[Translation]) -> Links:
     return [pair.alignment for pair in aligned if pair.alignment is not None]
 
 

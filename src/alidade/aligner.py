@@ -1,18 +1,24 @@
-"""Forced alignment: the links of given pairs, found by a translation system. Any bitext can be aligned with it.
+"""Aligner: the links of pairs that exist already, and what a system thinks of them.
+
+    for pair in align([("A man is sleeping.", "Un bărbat doarme.")]):
+        print(pair.alignment)
 
 An assisted system is asked how likely each position of the given target is under its lexical and its alignment model:
 the search with the whole target given. Words whose probability is high enough are linked, others are not; or each
 target piece is linked where the best path puts it. A baseline is asked where its attention is greatest (paper, section
-5).
-
-Two systems, one for each direction, have two opinions: the mean of their probabilities decides, or two alignments
+5). Two systems, one for each direction, have two opinions: the mean of their probabilities decides, or two alignments
 are symmetrised as those of statistical aligners are.
+
+A long pair is cut into parts, at sentence ends as far as possible, and no link goes from one part into another: the
+time that a pair takes grows with its length, not with the square of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -27,68 +33,72 @@ from alidade.alignment.positions import (
     shares_of_words,
 )
 from alidade.alignment.symmetrise import Symmetrisation, symmetrise
-from alidade.errors import AlidadeError
-from alidade.search.scoring import align_targets
+from alidade.errors import ArgumentError, ModelError
+from alidade.models.folder import ModelFolder
+from alidade.search.scoring import PairScore, align_targets, score_pairs
+from alidade.text.languages import is_same_language
+from alidade.text.sentences import SENTENCE_ENDS
 from alidade.text.subwords import Encoding, Subwords
 from alidade.text.tokenised import encode_tokenised
-from alidade.translator import Translation, Translator
+from alidade.text.words import Word
+from alidade.translation import Translation
+from alidade.translator import Translator
 
 TextPair = tuple[str, str]
 Evidence = Literal["posteriors", "path", "attention"]
 """What links words: how likely positions are, the best path of positions, or attention."""
 Joining = Symmetrisation | Literal["mean"]
 """How two directions become one alignment."""
+Model = Translator | ModelFolder | Path | str | None
+"""A translator, a model folder or its path; None: the model that is shipped."""
 
 THRESHOLD = 0.3
 """Words are linked if their (mean) probability is at least this: the lowest alignment error on half of the
 Romanian–English gold pairs (experiments/LOG.md)."""
 
 
-def align_pairs(
-    translator: Translator,
-    pairs: Sequence[TextPair],
+def align(
+    pairs: Iterable[TextPair],
+    model: Model = None,
     *,
-    is_tokenised: bool = False,
+    reverse_model: Model = None,
+    symmetrisation: Joining | None = None,
     by: Evidence | None = None,
     threshold: float = THRESHOLD,
+    is_tokenised: bool = False,
 ) -> list[Translation]:
     """The given targets as translations of their sources, with links of words; scores are left at zero.
 
-    is_tokenised: words are what stands between spaces, not what `split_words` says. by: None is what suits the system
-    best, posteriors if it is assisted and attention if not. threshold: for posteriors.
+    reverse_model: translates target into source; the two are joined, `symmetrisation` says how (None: the mean of
+    posteriors, or grow-diag-final-and of other evidence). by: None is what suits a system best, posteriors if it is
+    assisted and attention if not. threshold: for posteriors. is_tokenised: words are what stands between spaces, not
+    what `split_words` says.
     """
-    return [one.linked(threshold) for one in _read(translator, pairs, is_tokenised, by)]
-
-
-def align_both_ways(
-    forward: Translator,
-    reverse: Translator,
-    pairs: Sequence[TextPair],
-    joining: Joining | None = None,
-    *,
-    is_tokenised: bool = False,
-    by: Evidence | None = None,
-    threshold: float = THRESHOLD,
-) -> list[Alignment]:
-    """Links of words from a system for each direction; `reverse` translates target into source.
-
-    joining: None is the mean of posteriors, or grow-diag-final-and of other evidence.
-    """
-    flipped = [(target, source) for source, target in pairs]
+    pairs = _check_pairs(pairs)
+    forward = _translator(model)
+    if reverse_model is None:
+        return [one.linked(threshold) for one in _read(forward, pairs, is_tokenised, by)]
+    reverse = _translator(reverse_model)
+    _check_directions(forward, reverse)
     there = _read(forward, pairs, is_tokenised, by)
-    back = _read(reverse, flipped, is_tokenised, by)
-    if joining is None:
-        is_probable = all(one.by == "posteriors" for one in (*there, *back))
-        joining = "mean" if is_probable else "grow-diag-final-and"
-    if joining == "mean":
-        return [
-            links_of_shares((one.shares + other.shares.T) / 2, threshold)
-            for one, other in zip(there, back, strict=True)
-        ]
-    return [
-        symmetrise(one.links(threshold), other.links(threshold).transposed(), joining)
-        for one, other in zip(there, back, strict=True)
-    ]
+    back = _read(reverse, [(target, source) for source, target in pairs], is_tokenised, by)
+    return [_join(one, other, symmetrisation, threshold) for one, other in zip(there, back, strict=True)]
+
+
+def score(
+    pairs: Iterable[TextPair], model: Model = None, *, positions: Sequence[Sequence[int]] | None = None
+) -> list[PairScore]:
+    """What a system thinks of given translations, as its search would score them.
+
+    positions: for each target piece the source piece, counted from 1; None: the best that an assisted system finds.
+    """
+    translator = _translator(model)
+    encoded = [_encode_pair(translator, pair, is_tokenised=False) for pair in _check_pairs(pairs)]
+    if positions is not None:
+        return _score(translator, encoded, _check_positions(positions, encoded))
+    cut = [_cut_pair(*pair, translator.settings.max_source_length) for pair in encoded]
+    parts = iter(_score(translator, [part.pair for parts in cut for part in parts], None))
+    return [_join_scores([(part, next(parts)) for part in one], translator) for one in cut]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +112,6 @@ class _GivenPair:
     shares: Matrix
     """The same of words: (target words, source words)."""
 
-    @classmethod
-    def of(cls, translation: Translation, by: Evidence, evidence: Matrix) -> _GivenPair:
-        return cls(translation, by, evidence, shares_of_words(evidence, translation.source, translation.target))
-
     def links(self, threshold: float) -> Alignment:
         if self.by == "posteriors":
             return links_of_shares(self.shares, threshold)
@@ -113,43 +119,221 @@ class _GivenPair:
         return links_of_words(positions, self.translation.source, self.translation.target)
 
     def linked(self, threshold: float) -> Translation:
-        alignment = self.links(threshold)
-        confidences = confidences_of_links(alignment, self.shares)
-        return replace(self.translation, alignment=alignment, confidences=confidences)
+        return self.with_links(self.links(threshold), self.shares)
+
+    def with_links(self, alignment: Alignment, shares: Matrix) -> Translation:
+        return replace(self.translation, alignment=alignment, confidences=confidences_of_links(alignment, shares))
+
+
+def _join(there: _GivenPair, back: _GivenPair, joining: Joining | None, threshold: float) -> Translation:
+    """One alignment from those of two directions."""
+    shares = (there.shares + back.shares.T) / 2
+    if joining is None:
+        joining = "mean" if there.by == back.by == "posteriors" else "grow-diag-final-and"
+    if joining == "mean":
+        return there.with_links(links_of_shares(shares, threshold), shares)
+    return there.with_links(symmetrise(there.links(threshold), back.links(threshold).transposed(), joining), shares)
 
 
 def _read(
     translator: Translator, pairs: Sequence[TextPair], is_tokenised: bool, by: Evidence | None
 ) -> list[_GivenPair]:
     """Let a system read the pairs."""
-    model = translator.model
-    sources = [_encode(source, model.source_subwords, model.normalise_source, is_tokenised) for source, _ in pairs]
-    targets = [_encode(target, model.target_subwords, model.normalise_target, is_tokenised) for _, target in pairs]
-    filled = [number for number in range(len(pairs)) if len(sources[number]) and len(targets[number])]
-    given = [Translation(source, target, (), 0.0, 0.0, 0.0) for source, target in zip(sources, targets, strict=True)]
     by = by or ("posteriors" if translator.is_assisted else "attention")
     if by != "attention" and not translator.is_assisted:
-        raise AlidadeError(f"{model.path}: is a baseline, which has no positions; align by attention")
-    evidence: list[Matrix] = [np.zeros((len(one.target), len(one.source) + 2)) for one in given]
+        raise ModelError(f"{translator.model.path}: is a baseline, which has no positions; align by attention")
+    encoded = [_encode_pair(translator, pair, is_tokenised) for pair in pairs]
+    cut = [_cut_pair(*pair, translator.settings.max_source_length) for pair in encoded]
+    filled = [part for parts in cut for part in parts if part.is_filled]
+    read = iter(_read_parts(translator, filled, by))
+    return [
+        _join_parts(pair, parts, [next(read) if part.is_filled else None for part in parts], by)
+        for pair, parts in zip(encoded, cut, strict=True)
+    ]
+
+
+Reading = tuple[Sequence[int], Matrix]
+"""The positions of a part's target pieces, and the evidence for them."""
+
+
+def _read_parts(translator: Translator, parts: Sequence[_PairPart], by: Evidence) -> list[Reading]:
+    given = [Translation(part.source, part.target, (), 0.0, 0.0, 0.0) for part in parts]
+    evidence: list[Matrix] = []
     if translator.is_assisted:
         paths = align_targets(
-            model.system,
-            [sources[number].ids for number in filled],
-            [targets[number].ids for number in filled],
+            translator.system,
+            [part.source.ids for part in parts],
+            [part.target.ids for part in parts],
             translator.settings,
             translator.batch_size,
         )
-        for number, path in zip(filled, paths, strict=True):
-            given[number] = replace(given[number], positions=path.positions)
-            evidence[number] = path.posteriors.numpy()
+        given = [replace(one, positions=path.positions) for one, path in zip(given, paths, strict=True)]
+        evidence = [path.posteriors.numpy() for path in paths]
     if by == "attention":
-        attentions = translator.attention([given[number] for number in filled])
-        for number, attention in zip(filled, attentions, strict=True):
-            evidence[number] = attention
-    return [_GivenPair.of(one, by, matrix) for one, matrix in zip(given, evidence, strict=True)]
+        evidence = translator.attention(given)
+    return [(one.positions, matrix) for one, matrix in zip(given, evidence, strict=True)]
+
+
+def _join_parts(
+    pair: tuple[Encoding, Encoding], parts: Sequence[_PairPart], readings: Sequence[Reading | None], by: Evidence
+) -> _GivenPair:
+    source, target = pair
+    evidence = np.zeros((len(target), len(source) + 2))
+    positions: list[int] = []
+    for part, reading in zip(parts, readings, strict=True):
+        if reading is not None:
+            first_row, first_column = part.target_start, part.source_start
+            num_rows, num_columns = reading[1].shape
+            evidence[first_row : first_row + num_rows, first_column : first_column + num_columns] += reading[1]
+            positions += [position + part.source_start for position in reading[0]]
+    notes = () if len(parts) == 1 else (f"long pair, aligned in {len(parts)} parts",)
+    translation = Translation(source, target, tuple(positions), 0.0, 0.0, 0.0, notes=notes)
+    return _GivenPair(translation, by, evidence, shares_of_words(evidence, source, target))
+
+
+def _score(
+    translator: Translator, pairs: Sequence[tuple[Encoding, Encoding]], positions: Sequence[Sequence[int]] | None
+) -> list[PairScore]:
+    return score_pairs(
+        translator.system,
+        [source.ids for source, _ in pairs],
+        [target.ids for _, target in pairs],
+        positions,
+        translator.settings,
+        translator.batch_size,
+    )
+
+
+def _join_scores(parts: Sequence[tuple[_PairPart, PairScore]], translator: Translator) -> PairScore:
+    """The score of a long pair: only its last part ends with the target's `</s>`."""
+    if len(parts) == 1:
+        return parts[0][1]
+    *others, last = [one for _, one in parts]
+    lexical = [logp for one in others for logp in one.lexical_logp[:-1]] + [*last.lexical_logp]
+    alignment = [logp for one in others for logp in one.alignment_logp[:-1]] + [*last.alignment_logp]
+    settings = translator.settings
+    total = settings.lexical_weight * math.fsum(lexical) + settings.alignment_weight * math.fsum(alignment)
+    positions = [position + part.source_start for part, one in parts for position in one.positions]
+    return PairScore(
+        positions=tuple(positions),
+        lexical_logp=tuple(lexical),
+        alignment_logp=tuple(alignment),
+        score=total / len(lexical) ** settings.length_normalisation,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _PairPart:
+    """A stretch of both sides of a pair, and the pieces before it."""
+
+    source: Encoding
+    target: Encoding
+    source_start: int = 0
+    target_start: int = 0
+
+    @property
+    def pair(self) -> tuple[Encoding, Encoding]:
+        return self.source, self.target
+
+    @property
+    def is_filled(self) -> bool:
+        return bool(len(self.source) and len(self.target))
+
+
+def _cut_pair(source: Encoding, target: Encoding, max_pieces: int) -> list[_PairPart]:
+    """A pair in parts of which no side is longer than `max_pieces`; most pairs are one."""
+    return _halve(_PairPart(source, target), max_pieces)
+
+
+def _halve(part: _PairPart, max_pieces: int) -> list[_PairPart]:
+    if max(len(part.source), len(part.target)) <= max_pieces or min(map(len, _words(part))) < 2:
+        return [part]
+    source_cut, target_cut = _middle(part)
+    source = _slice(part.source, range(source_cut)), _slice(part.source, range(source_cut, len(part.source.words)))
+    target = _slice(part.target, range(target_cut)), _slice(part.target, range(target_cut, len(part.target.words)))
+    starts = part.source_start + len(source[0]), part.target_start + len(target[0])
+    first = _PairPart(source[0], target[0], part.source_start, part.target_start)
+    return [*_halve(first, max_pieces), *_halve(_PairPart(source[1], target[1], *starts), max_pieces)]
+
+
+def _words(part: _PairPart) -> tuple[Sequence[Word], Sequence[Word]]:
+    return part.source.words, part.target.words
+
+
+def _middle(part: _PairPart) -> tuple[int, int]:
+    """The word of each side before which to cut: at sentence ends if there are, and at the same one on both sides."""
+    source, target = _words(part)
+    source_ends, target_ends = (
+        [number for number in range(1, len(words)) if words[number - 1].text[-1:] in SENTENCE_ENDS]
+        for words in (source, target)
+    )
+    source_cut = min(source_ends or [len(source) // 2], key=lambda end: abs(2 * end - len(source)))
+    if source_ends and len(source_ends) == len(target_ends):
+        return source_cut, target_ends[source_ends.index(source_cut)]
+    wanted = min(max(round(source_cut / len(source) * len(target)), 1), len(target) - 1)
+    return source_cut, min(target_ends or [wanted], key=lambda end: abs(end - wanted))
+
+
+def _slice(encoding: Encoding, words: range) -> Encoding:
+    """Some words of a text, with their pieces as they were."""
+    pieces = [piece for piece, word in enumerate(encoding.word_of_piece) if word in words]
+    stretch = slice(pieces[0], pieces[-1] + 1) if pieces else slice(0, 0)
+    start, end = encoding.words[words[0]].start, encoding.words[words[-1]].end
+    return Encoding(
+        text=encoding.text[start:end],
+        words=tuple([Word(w.text, w.start - start, w.end - start) for w in encoding.words[words[0] : words[-1] + 1]]),
+        pieces=encoding.pieces[stretch],
+        ids=encoding.ids[stretch],
+        word_of_piece=tuple([word - words[0] for word in encoding.word_of_piece[stretch]]),
+    )
+
+
+def _encode_pair(translator: Translator, pair: TextPair, is_tokenised: bool) -> tuple[Encoding, Encoding]:
+    model = translator.model
+    return (
+        _encode(pair[0], model.source_subwords, model.normalise_source, is_tokenised),
+        _encode(pair[1], model.target_subwords, model.normalise_target, is_tokenised),
+    )
 
 
 def _encode(text: str, subwords: Subwords, normalise: Callable[[str], str], is_tokenised: bool) -> Encoding:
     if not is_tokenised:
         return subwords.encode(normalise(text))
     return encode_tokenised([normalise(word) or word for word in text.split()], subwords)  # none may vanish
+
+
+def _translator(model: Model) -> Translator:
+    return model if isinstance(model, Translator) else Translator(model)
+
+
+def _check_pairs(pairs: Iterable[TextPair]) -> list[TextPair]:
+    checked = []
+    for pair in pairs:
+        match pair:
+            case (str(source), str(target)):
+                checked.append((source, target))
+            case _:
+                raise ArgumentError(f"a pair of texts, source and target, is needed, not {pair!r:.80}")
+    return checked
+
+
+def _check_positions(
+    positions: Sequence[Sequence[int]], pairs: Sequence[tuple[Encoding, Encoding]]
+) -> Sequence[Sequence[int]]:
+    if len(positions) != len(pairs):
+        raise ArgumentError(f"positions of {len(positions)} pairs for {len(pairs)} pairs: one list is needed for each")
+    for number, (path, (source, target)) in enumerate(zip(positions, pairs, strict=True), start=1):
+        if len(path) != len(target) or not all(1 <= position <= len(source) for position in path):
+            raise ArgumentError(
+                f"positions, line {number}: {len(target)} numbers from 1 to {len(source)} are needed, one for each "
+                "piece of the target"
+            )
+    return positions
+
+
+def _check_directions(forward: Translator, reverse: Translator) -> None:
+    there, back = forward.languages, reverse.languages
+    if not (is_same_language(there[0], back[1]) and is_same_language(there[1], back[0])):
+        raise ArgumentError(
+            f"{reverse.model.path} translates {back[0]} to {back[1]}: the reverse of {there[0]} to {there[1]} is needed"
+        )

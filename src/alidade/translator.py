@@ -1,25 +1,32 @@
-"""A translation: what comes out of `Translator`, and how those of a long text's parts become one.
-
-Translator and Translation: what a Python user imports.
+"""Translator: text in, translations with links out.
 
     translator = Translator("model")  # or, without a folder, the model that is shipped
     translation = translator.translate("A man is sleeping.")
     print(translation.text, translation.alignment)
 
-Text becomes pieces (`text/`), the search finds a translation (`search/`), and the pieces' links become links of words
-(`alignment/extraction.py`).
+A text becomes pieces (`text/`), in several parts if it is long; the search finds the best translations of each part
+(`search/`), held to the dictionary if there is one; the pieces' positions become links of words
+(`alignment/positions.py`); and the parts become one `Translation` again. `translate_lines` does so for a stream of any
+length, in several processes if wanted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+import copy
+import functools
+import itertools
+import os
+import re
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self, TypedDict, Unpack, get_args
 
 import torch
 
-from alidade.alignment.links import Alignment, Link
+from alidade.alignment.links import Alignment
 from alidade.alignment.positions import (
     Matrix,
     attended_positions,
@@ -28,175 +35,51 @@ from alidade.alignment.positions import (
     shares_of_words,
 )
 from alidade.config import NormalisationSettings, SearchSettings, parse_settings
-from alidade.dictionary.entries import Dictionary, Entry
+from alidade.dictionary.entries import Dictionary, Entry, make_entry
+from alidade.dictionary.files import load_dictionary
 from alidade.dictionary.matching import Match, find_matches
-from alidade.dictionary.rules import Constraints, Use, WordBorders
+from alidade.dictionary.rules import Constraints, WordBorders
 from alidade.dictionary.tables import ConstrainedSentence
-from alidade.errors import AlidadeError
+from alidade.errors import AlidadeError, ArgumentError, ModelError, suggest_name
 from alidade.models.folder import ModelFolder, default_model, load_model_folder
 from alidade.models.packing import pack_linears
+from alidade.models.system import System
+from alidade.parallel import map_in_forks
 from alidade.search.batches import map_batches
 from alidade.search.beam import BeamSearch, Request
 from alidade.search.dictionary_constraints import DictionaryConstraints
 from alidade.search.hypotheses import Hypothesis, SearchResult
-from alidade.search.long_texts import ends_with_sentence, split_text
 from alidade.search.scoring import GivenPairs
+from alidade.text.languages import is_written_without_spaces
+from alidade.text.sentences import TextPart, split_text
 from alidade.text.subwords import Encoding
-from alidade.text.words import Word
-
-
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """A translation, and where each of its words comes from."""
-
-    source: Encoding
-    target: Encoding
-    positions: tuple[int, ...]
-    """The source position of each target piece, counted from 1; empty for baselines."""
-    score: float
-    """Weighted and normalised for length: what the search ranks by."""
-    lexical_score: float
-    """log p_lex of the whole translation."""
-    alignment_score: float
-    """log p_align of its positions; 0 for baselines."""
-    num_evaluations: int = 0
-    """How often the lexical model was asked for a distribution of words."""
-    is_complete: bool = True
-    """False if the translation was cut off at the length limit."""
-    alignment: Alignment | None = None
-    """Links of words, if they were asked for."""
-    confidences: dict[Link, float] = field(default_factory=dict)
-    """From 0 to 1 for each link: how much of the target word's attention lies there."""
-    attended: tuple[int, ...] = ()
-    """j(i) of each target piece: the source position with the most attention, if links were asked for."""
-    matches: tuple[Match, ...] = ()
-    """The dictionary's entries that apply to the source."""
-    uses: tuple[Use, ...] = ()
-    """Those of them that the translation uses, and where."""
-    alternatives: tuple[Translation, ...] = ()
-    """Further translations, if more than one was asked for."""
-    notes: tuple[str, ...] = ()
-    """What a person should know about it, for instance that a long text was cut into parts."""
-
-    @property
-    def text(self) -> str:
-        return self.target.text
-
-    @property
-    def unused(self) -> tuple[Match, ...]:
-        """The dictionary's entries that apply but were not used."""
-        used = {use.match for use in self.uses}
-        return tuple([match for number, match in enumerate(self.matches) if number not in used])
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything as plain values, for a line of JSON."""
-        values: dict[str, Any] = {
-            "source": self.source.text,
-            "translation": self.text,
-            "score": self.score,
-            "lexical_score": self.lexical_score,
-            "alignment_score": self.alignment_score,
-            "evaluations": self.num_evaluations,
-            "is_complete": self.is_complete,
-            "source_words": [word.text for word in self.source.words],
-            "target_words": [word.text for word in self.target.words],
-            "source_pieces": list(self.source.pieces),
-            "target_pieces": list(self.target.pieces),
-            "positions": list(self.positions),
-        }
-        if self.alignment is not None:
-            values["alignment"] = str(self.alignment)
-            values["confidences"] = [round(self.confidences[link], 4) for link in self.alignment]
-            values["attended"] = list(self.attended)
-        if self.matches:
-            values["dictionary"] = self._dictionary_to_json()
-        if self.alternatives:
-            values["alternatives"] = [other.to_json() for other in self.alternatives]
-        if self.notes:
-            values["notes"] = list(self.notes)
-        return values
-
-    def _dictionary_to_json(self) -> list[dict[str, Any]]:
-        used = {use.match: use for use in self.uses}
-        entries = []
-        for number, match in enumerate(self.matches):
-            use = used.get(number)
-            entries.append(
-                {
-                    "entry": str(match.entry),
-                    "source_words": [*match.words],
-                    "is_used": use is not None,
-                    "target_pieces": [] if use is None else [*use.pieces],
-                }
-            )
-        return entries
-
-
-def join_translations(parts: list[Translation]) -> Translation:
-    """One translation from those of a long text's parts."""
-    if len(parts) == 1:
-        return parts[0]
-    notes = [f"long text, cut into {len(parts)} parts"]
-    if not all(ends_with_sentence(part.source) for part in parts[:-1]):
-        notes = [f"long text, cut into {len(parts)} parts, not all of them at a sentence's end"]
-    joined = parts[0]
-    for part in parts[1:]:
-        joined = _append(joined, part)
-    return replace(
-        joined, alternatives=(), notes=(*notes, *dict.fromkeys([note for part in parts for note in part.notes]))
-    )
-
-
-def _append(first: Translation, second: Translation) -> Translation:
-    source_words, target_words = len(first.source.words), len(first.target.words)
-    source_pieces, target_pieces = len(first.source), len(first.target)
-    move = {link: Link(link.source + source_words, link.target + target_words) for link in second.alignment or ()}
-    alignment = None
-    if first.alignment is not None:
-        alignment = Alignment.of([*first.alignment, *move.values()])
-    return replace(
-        first,
-        source=_append_encoding(first.source, second.source),
-        target=_append_encoding(first.target, second.target),
-        positions=first.positions + tuple([position + source_pieces for position in second.positions]),
-        score=first.score + second.score,
-        lexical_score=first.lexical_score + second.lexical_score,
-        alignment_score=first.alignment_score + second.alignment_score,
-        num_evaluations=first.num_evaluations + second.num_evaluations,
-        is_complete=first.is_complete and second.is_complete,
-        alignment=alignment,
-        confidences=first.confidences | {move[link]: second.confidences[link] for link in move},
-        attended=first.attended + tuple([position + source_pieces for position in second.attended]),
-        matches=first.matches + tuple([_move_match(match, source_words, source_pieces) for match in second.matches]),
-        uses=first.uses
-        + tuple([Use(use.match + len(first.matches), _move(use.pieces, target_pieces)) for use in second.uses]),
-    )
-
-
-def _append_encoding(first: Encoding, second: Encoding) -> Encoding:
-    if not first.text:
-        return second
-    offset, num_words = len(first.text) + 1, len(first.words)
-    return Encoding(
-        text=f"{first.text} {second.text}",
-        words=first.words + tuple([Word(w.text, w.start + offset, w.end + offset) for w in second.words]),
-        pieces=first.pieces + second.pieces,
-        ids=first.ids + second.ids,
-        word_of_piece=first.word_of_piece + tuple([word + num_words for word in second.word_of_piece]),
-    )
-
-
-def _move_match(match: Match, num_words: int, num_pieces: int) -> Match:
-    return replace(match, words=_move(match.words, num_words), positions=_move(match.positions, num_pieces))
-
-
-def _move(stretch: range, offset: int) -> range:
-    return range(stretch.start + offset, stretch.stop + offset)
-
-
-__all__ = ["Mode", "Translation", "Translator"]
+from alidade.translation import Translation, join_parts, with_distinct_texts
 
 Mode = Literal["suggest", "require"]
+"""Take the dictionary's entries where they fit, or all of them."""
+DictionaryLike = Dictionary | str | Path | Mapping[str, str | Sequence[str]]
+"""A dictionary, the path of a file with one, or {source: target}; several allowed targets are a list, or "a|b"."""
+
+BATCHES_A_WINDOW = 8
+"""A stream is read in windows of so many batches, and sorted by length inside them."""
+WIDER = 4
+MOST_WIDENING = 16
+"""Where a beam holds too few different texts, one of four, then sixteen times the wanted number is searched."""
+
+
+class SearchChanges(TypedDict, total=False):
+    """Single settings of the search; see `config.SearchSettings`."""
+
+    beam_size: int
+    lexical_weight: float
+    alignment_weight: float
+    length_normalisation: float
+    max_length_factor: float
+    max_source_length: int
+    can_repeat: bool
+    pruning: Literal["none", "threshold", "pairs", "histogram", "exact"]
+    threshold: float
+    histogram: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +91,22 @@ class _Part:
     matches: tuple[Match, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A text to translate."""
+
+    original: str
+    parts: tuple[_Part, ...]
+    gaps: tuple[str, ...]
+    """What stands between the parts."""
+
+
 class Translator:
-    """Translates with one model folder."""
+    """Translates with one model folder.
+
+    Several threads may use one translator. It can be pickled and copied: what travels is the path of its folder and its
+    settings.
+    """
 
     def __init__(
         self,
@@ -217,117 +114,236 @@ class Translator:
         settings: SearchSettings | None = None,
         *,
         batch_size: int = 32,
-        **changes: Any,
+        threads: int | None = None,
+        **changes: Unpack[SearchChanges],
     ) -> None:
         """model: a model folder; None: the one that is shipped with the package.
 
-        settings: how to search, instead of the model folder's; changes: single settings, `beam_size=1`.
+        settings: how to search, instead of the model folder's; changes: single settings, `beam_size=1`. batch_size:
+        sentences that are searched at once. threads: of this process; None: as many as there are cores.
         """
-        model = default_model() if model is None else model
-        self.model = model if isinstance(model, ModelFolder) else load_model_folder(Path(model))
-        if self.model.system.lexical is None:
-            raise AlidadeError(
-                f"{self.model.path}: an alignment model alone cannot translate; `alidade assemble` adds one"
-            )
+        _check_count("batch_size", batch_size)
+        if threads is not None:
+            _check_count("threads", threads)
+            torch.set_num_threads(threads)
+        self.model = _load(model)
         base = settings or self.model.search
-        self.settings = parse_settings(SearchSettings, base.model_dump() | changes, source="search settings")
+        self.settings = parse_settings(SearchSettings, base.model_dump() | dict(changes), source="search settings")
         self.batch_size = batch_size
-        pack_linears(self.model.system)
-        self._search = BeamSearch(self.model.system, self.settings)
-        self._borders: WordBorders | None = None
-        self._normalised: tuple[Dictionary, Dictionary] | None = None
+        self._lock = threading.RLock()
+        self._searches: dict[int, BeamSearch] = {}
+        """By beam size."""
+        self._last_dictionary: tuple[Dictionary | None, Dictionary | None] = None, None
+        """As given, and as normalised."""
+        self.system = _packed(self.model.system)
+        _translators.add(self)
+
+    def with_settings(self, settings: SearchSettings) -> Translator:
+        """A translator with the same model in memory that searches in another way."""
+        other = copy.copy(self)
+        other.settings, other._searches = settings, {}
+        return other
+
+    def __copy__(self) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        _translators.add(other)
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return copy.copy(self)  # nothing in a translator changes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), str(self.model.path), self.settings.model_dump(), self.batch_size)
 
     @property
     def is_assisted(self) -> bool:
         """Whether the system has positions."""
-        return self._search.alignment is not None
+        return bool(self.system.lexical.is_assisted)  # type: ignore[union-attr]
 
-    def translate(self, text: str, **options: Any) -> Translation:
-        """Translate one text; the options are those of `translate_all`, `prefix` for `prefixes`."""
-        prefix = options.pop("prefix", None)
-        return self.translate_all([text], prefixes=None if prefix is None else [prefix], **options)[0]
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target, as the model folder names them."""
+        return self.model.source_subwords.language, self.model.target_subwords.language
+
+    def translate(
+        self,
+        text: str,
+        *,
+        dictionary: DictionaryLike | None = None,
+        mode: Mode = "suggest",
+        prefix: str | None = None,
+        num_best: int = 1,
+        with_links: bool = True,
+    ) -> Translation:
+        """Translate one text.
+
+        dictionary: wanted translations; mode: "suggest" takes its entries where they fit, "require" all of them.
+        prefix: whole words that the translation begins with. num_best: that many translations with different texts, as
+        far as there are; the others are the first one's `alternatives`. with_links: say which word comes from which.
+        """
+        prefixes = None if prefix is None else [prefix]
+        return self.translate_all(
+            [text], dictionary=dictionary, mode=mode, prefixes=prefixes, num_best=num_best, with_links=with_links
+        )[0]
 
     def translate_all(
         self,
         texts: Iterable[str],
         *,
-        prefixes: Sequence[str] | None = None,
+        dictionary: DictionaryLike | None = None,
+        mode: Mode = "suggest",
+        prefixes: Iterable[str] | None = None,
         num_best: int = 1,
         with_links: bool = True,
-        dictionary: Dictionary | None = None,
-        mode: Mode = "suggest",
         first_number: int = 1,
     ) -> list[Translation]:
-        """Translate texts; the translations are in their order.
+        """Translate texts; the translations are in their order. The options are those of `translate`.
 
-        prefixes: what each translation must begin with, whole words. first_number: of the first text, for entries
-        that belong to one sentence.
+        prefixes: for each text what its translation begins with. first_number: of the first text, for dictionary
+        entries that belong to one sentence of many.
         """
-        dictionary = None if dictionary is None else self.normalise_dictionary(dictionary)
+        texts = _check_texts(texts)
+        given_prefixes = [""] * len(texts) if prefixes is None else _check_texts(prefixes, "prefixes")
+        if len(given_prefixes) != len(texts):
+            raise ArgumentError(f"{len(given_prefixes)} prefixes for {len(texts)} texts: give one for each")
+        _check_mode(mode)
+        _check_count("num_best", num_best)
+        loaded = self.load_dictionary(dictionary)
         tasks = [
-            self._parts(self.model.normalise_source(text), dictionary, number)
-            for number, text in enumerate(texts, start=first_number)
+            self._task(text, prefix, loaded, number)
+            for number, (text, prefix) in enumerate(zip(texts, given_prefixes, strict=True), start=first_number)
         ]
-        if prefixes is not None:
-            tasks = [self._with_prefix(parts, prefix) for parts, prefix in zip(tasks, prefixes, strict=True)]
-        results = iter(self._search_all([part for parts in tasks for part in parts], num_best, mode))
-        found = [[self._read(part, next(results)) for part in parts] for parts in tasks]
+        found = iter(self._search_all([part for task in tasks for part in task.parts], num_best, mode))
+        candidates = [[next(found) for _ in task.parts] for task in tasks]
         if with_links:
-            links = iter(self.link([translation for parts in found for translation in parts]))
-            found = [[next(links) for _ in parts] for parts in found]
-        return [join_translations(parts) for parts in found]
+            links = iter(self.link([one for parts in candidates for part in parts for one in part]))
+            candidates = [[[next(links) for _ in part] for part in parts] for parts in candidates]
+        return [self._join(task, parts, num_best) for task, parts in zip(tasks, candidates, strict=True)]
 
-    def normalise_dictionary(self, dictionary: Dictionary) -> Dictionary:
-        """The same entries, written as the texts that the system was trained on."""
+    def translate_lines(
+        self,
+        lines: Iterable[str],
+        *,
+        dictionary: DictionaryLike | None = None,
+        mode: Mode = "suggest",
+        prefixes: Iterable[str] | None = None,
+        num_best: int = 1,
+        with_links: bool = True,
+        first_number: int = 1,
+        workers: int = 1,
+    ) -> Iterator[Translation]:
+        """Translate a stream, in order, with little of it in memory; the options are those of `translate_all`.
+
+        Lines are read in windows and sorted by length inside them. workers: so many processes share the work, each with
+        one thread and a model of its own.
+        """
+        _check_mode(mode)
+        _check_count("num_best", num_best)
+        _check_count("workers", workers)
+        if isinstance(lines, str):
+            raise ArgumentError("lines: a list or an iterator of texts is needed, and this is one text")
+        job = _Job(self, self.load_dictionary(dictionary), mode, num_best, with_links)
+        chunks = _chunks(lines, prefixes, first_number, BATCHES_A_WINDOW * self.batch_size)
+        return itertools.chain.from_iterable(map_in_forks(job, chunks, workers))
+
+    def load_dictionary(self, given: DictionaryLike | None) -> Dictionary | None:
+        """Whatever may be given as a dictionary, with its entries written as the texts of training were."""
+        if given is None:
+            return None
+        dictionary = read_dictionary(given, self.languages)
         if self.model.description.normalisation == NormalisationSettings():
             return dictionary
-        if self._normalised is None or self._normalised[0] is not dictionary:
-            self._normalised = dictionary, Dictionary([self._normalise_entry(entry) for entry in dictionary.entries])
-        return self._normalised[1]
+        last, normalised = self._last_dictionary
+        if last is not dictionary:
+            normalised = Dictionary([self._normalise_entry(entry) for entry in dictionary.entries])
+            self._last_dictionary = dictionary, normalised
+        return normalised
 
     def _normalise_entry(self, entry: Entry) -> Entry:
         targets = dict.fromkeys([self.model.normalise_target(target) for target in entry.targets])
         return replace(entry, source=self.model.normalise_source(entry.source), targets=tuple(targets))
 
-    def _parts(self, text: str, dictionary: Dictionary | None, number: int) -> list[_Part]:
-        parts = split_text(text, self.model.source_subwords, self.settings.max_source_length)
+    def _task(self, text: str, prefix: str, dictionary: Dictionary | None, number: int) -> _Task:
+        normalised = self.model.normalise_source(text)
+        stretches = split_text(normalised, self.model.source_subwords, self.settings.max_source_length)
+        matches = self._matches(normalised, stretches, dictionary, number)
+        parts = [_Part(one.encoding, (), found) for one, found in zip(stretches, matches, strict=True)]
+        if prefix:
+            ids = self.model.target_subwords.encode(self.model.normalise_target(prefix)).ids
+            parts[0] = replace(parts[0], prefix=ids)
+        gaps = [normalised[one.end : other.start] for one, other in itertools.pairwise(stretches)]
+        return _Task(text, tuple(parts), tuple(gaps))
+
+    def _matches(
+        self, text: str, stretches: Sequence[TextPart], dictionary: Dictionary | None, number: int
+    ) -> list[tuple[Match, ...]]:
+        """The dictionary's matches in each part; the occurrences of a phrase are counted over the whole text."""
+        if not dictionary:
+            return [()] * len(stretches)
         subwords = self.model.target_subwords
-        return [
-            _Part(part, (), find_matches(dictionary, part, subwords, number) if dictionary else ()) for part in parts
-        ]
+        if len(stretches) == 1:
+            return [find_matches(dictionary, stretches[0].encoding, subwords, number)]
+        whole = self.model.source_subwords.encode(text)
+        matches = find_matches(dictionary, whole, subwords, number)
+        return [tuple(_matches_inside(part, whole, matches)) for part in stretches]
 
-    def _with_prefix(self, parts: list[_Part], prefix: str) -> list[_Part]:
-        ids = self.model.target_subwords.encode(self.model.normalise_target(prefix)).ids
-        return [replace(parts[0], prefix=ids), *parts[1:]]
+    def _search_all(self, parts: Sequence[_Part], num_best: int, mode: Mode) -> list[list[Translation]]:
+        """For each part its best translations: of different texts, the best first."""
+        beam_size = max(self.settings.beam_size, num_best)
+        found = [with_distinct_texts(one) for one in self._search_with(parts, num_best, mode, beam_size)]
+        widening = WIDER
+        while widening <= MOST_WIDENING and num_best > 1:
+            short = [number for number, one in enumerate(found) if len(parts[number].source) and len(one) < num_best]
+            wide = widening * num_best
+            more = self._search_with([parts[number] for number in short], wide, mode, max(beam_size, wide))
+            for number, others in zip(short, more, strict=True):
+                best = found[number][0]  # stays the best, as if it had been asked for alone
+                found[number] += [other for other in others if other.score <= best.score]
+                found[number].sort(key=lambda one: -one.score)
+                found[number] = with_distinct_texts(found[number])[:num_best]
+            widening *= WIDER
+        return found
 
-    def _search_all(self, parts: list[_Part], num_best: int, mode: Mode) -> list[SearchResult | None]:
+    def _search_with(
+        self, parts: Sequence[_Part], num_best: int, mode: Mode, beam_size: int
+    ) -> list[list[Translation]]:
         """Parts without matches have batches of their own, for whatever is in a batch with matches costs more."""
-        results: list[SearchResult | None] = [None] * len(parts)
+        results: dict[int, list[Translation]] = {}
         for has_matches in (True, False):
             numbers = [number for number, part in enumerate(parts) if bool(part.matches) == has_matches]
             found = map_batches(
-                lambda batch: self._search_batch(batch, num_best, mode),
+                lambda batch: self._search_batch(batch, num_best, mode, beam_size),
                 [parts[number] for number in numbers],
                 lambda part: len(part.source),
                 self.batch_size,
             )
             for number, result in zip(numbers, found, strict=True):
-                results[number] = result
-        return results
+                results[number] = self._read(parts[number], result)
+        return [results[number] for number in range(len(parts))]
 
-    def _search_batch(self, parts: list[_Part], num_best: int, mode: Mode) -> Sequence[SearchResult | None]:
+    def _search_batch(
+        self, parts: list[_Part], num_best: int, mode: Mode, beam_size: int
+    ) -> Sequence[SearchResult | None]:
         """Search for all that is not empty."""
-        requests = [Request(part.source.ids, part.prefix) for part in parts if len(part.source)]
-        if not requests:
+        filled = [part for part in parts if len(part.source)]
+        if not filled:
             return [None] * len(parts)
-        constraints = self._constraints([part for part in parts if len(part.source)], requests, mode)
-        results = iter(self._search.search(requests, num_best=num_best, constraints=constraints))
+        requests = [Request(part.source.ids, part.prefix) for part in filled]
+        with self._lock:
+            if beam_size not in self._searches:
+                settings = self.settings.model_copy(update={"beam_size": beam_size})
+                self._searches[beam_size] = BeamSearch(self.system, settings)
+            constraints = self._constraints(filled, requests, mode, beam_size)
+            found = self._searches[beam_size].search(requests, num_best=num_best, constraints=constraints)
+        results = iter(found)
         return [next(results) if len(part.source) else None for part in parts]
 
-    def _constraints(self, parts: list[_Part], requests: list[Request], mode: Mode) -> DictionaryConstraints | None:
+    def _constraints(
+        self, parts: list[_Part], requests: list[Request], mode: Mode, beam_size: int
+    ) -> DictionaryConstraints | None:
         if not any(part.matches for part in parts):
             return None
-        self._borders = self._borders or WordBorders.of(self.model.target_subwords)
         sentences = [
             ConstrainedSentence(
                 Constraints(part.matches, self._borders, must_use_all=mode == "require"),
@@ -344,16 +360,19 @@ class Translator:
             mode,
             self._borders,
             is_assisted=self.is_assisted,
-            beam_size=self.settings.beam_size,
+            beam_size=beam_size,
             vocabulary_size=len(self.model.target_subwords),
         )
 
-    def _read(self, part: _Part, result: SearchResult | None) -> Translation:
+    @functools.cached_property
+    def _borders(self) -> WordBorders:
+        return WordBorders.of(self.model.target_subwords)
+
+    def _read(self, part: _Part, result: SearchResult | None) -> list[Translation]:
         """From ids back to text."""
         if result is None:
-            return Translation(part.source, self.model.target_subwords.decode(()), (), 0.0, 0.0, 0.0)
-        best, *others = [self._read_hypothesis(part, result, hypothesis) for hypothesis in result.hypotheses]
-        return replace(best, alternatives=tuple(others))
+            return [Translation(part.source, self.model.target_subwords.decode(()), (), 0.0, 0.0, 0.0)]
+        return [self._read_hypothesis(part, result, hypothesis) for hypothesis in result.hypotheses]
 
     def _read_hypothesis(self, part: _Part, result: SearchResult, hypothesis: Hypothesis) -> Translation:
         uses = hypothesis.constraint_state
@@ -371,6 +390,12 @@ class Translator:
             notes=() if hypothesis.is_complete else ("cut off at the length limit",),
         )
 
+    def _join(self, task: _Task, candidates: Sequence[Sequence[Translation]], num_best: int) -> Translation:
+        target_gap = "" if is_written_without_spaces(self.model.target_subwords.language) else " "
+        best, *others = join_parts(candidates, task.gaps, target_gap, num_best)
+        alternatives = [replace(other, original=task.original) for other in others]
+        return replace(best, original=task.original, alternatives=tuple(alternatives))
+
     def attention(self, translations: Sequence[Translation]) -> list[Matrix]:
         """Attention accumulated over layers and heads (paper, section 5): (I, J + 2) for each translation.
 
@@ -386,7 +411,8 @@ class Translator:
             [t.target.ids for t in translations],
             [t.positions for t in translations] if self.is_assisted else None,
         ).batch()
-        attention = self.model.system.lexical.attention(batch)  # type: ignore[union-attr, operator]  # a model's method
+        with self._lock:
+            attention = self.system.lexical.attention(batch)  # type: ignore[union-attr, operator]  # a model's method
         return [attention[row, : len(t.target), : len(t.source) + 2].numpy() for row, t in enumerate(translations)]
 
     def link(self, translations: Sequence[Translation]) -> list[Translation]:
@@ -405,3 +431,164 @@ class Translator:
         shares = shares_of_words(attention, translation.source, translation.target)
         confidences = confidences_of_links(alignment, shares)
         return replace(translation, alignment=alignment, confidences=confidences, attended=tuple(attended))
+
+
+_Chunk = tuple[int, list[str], list[str] | None]
+"""The number of the first line, the lines, and their prefixes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What to do with the chunks of a stream."""
+
+    translator: Translator
+    dictionary: Dictionary | None
+    mode: Mode
+    num_best: int
+    with_links: bool
+
+    def __call__(self, chunk: _Chunk) -> list[Translation]:
+        first_number, lines, prefixes = chunk
+        return self.translator.translate_all(
+            lines,
+            dictionary=self.dictionary,
+            mode=self.mode,
+            prefixes=prefixes,
+            num_best=self.num_best,
+            with_links=self.with_links,
+            first_number=first_number,
+        )
+
+
+def _chunks(lines: Iterable[str], prefixes: Iterable[str] | None, number: int, size: int) -> Iterator[_Chunk]:
+    """The lines in chunks; what comes before an error is handed out first."""
+    chunk: list[str] = []
+    given = None if prefixes is None else iter(prefixes)
+    try:
+        for line in lines:
+            chunk.append(line)
+            if len(chunk) == size:
+                yield number, chunk, _prefixes_of(chunk, given, number)
+                number, chunk = number + size, []
+    except AlidadeError:
+        if chunk:
+            yield number, chunk, _prefixes_of(chunk, given, number)
+        raise
+    if chunk:
+        yield number, chunk, _prefixes_of(chunk, given, number)
+    if given is not None and next(given, None) is not None:
+        raise ArgumentError(f"there are more prefixes than the {number - 1 + len(chunk)} lines: give one for each line")
+
+
+def _prefixes_of(chunk: list[str], prefixes: Iterator[str] | None, number: int) -> list[str] | None:
+    if prefixes is None:
+        return None
+    taken = list(itertools.islice(prefixes, len(chunk)))
+    if len(taken) < len(chunk):
+        raise ArgumentError(f"there are {number - 1 + len(taken)} prefixes, but line {number + len(taken)} needs one")
+    return taken
+
+
+def read_dictionary(given: DictionaryLike, languages: tuple[str, str] | None = None) -> Dictionary:
+    """A dictionary from whatever may be given as one; `languages` are for files that have several."""
+    if isinstance(given, Dictionary):
+        return given
+    if isinstance(given, str | Path):
+        path = Path(given)
+        state = (path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else None
+        return _read_file(path, state, languages)
+    if isinstance(given, Mapping):
+        return Dictionary([_entry_of_item(source, target) for source, target in given.items()])
+    raise ArgumentError(
+        f"dictionary: a Dictionary, the path of a file or a mapping {{source: target}} is needed, not {_kind(given)}"
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def _read_file(path: Path, _: tuple[int, int] | None, languages: tuple[str, str] | None) -> Dictionary:
+    """Read once for as long as the file stays as it is."""
+    return load_dictionary([path], languages=languages)
+
+
+def _entry_of_item(source: object, target: object) -> Entry:
+    forms = re.split(r"(?<!\\)\|", target) if isinstance(target, str) else target
+    if not (isinstance(source, str) and isinstance(forms, list | tuple) and all(isinstance(f, str) for f in forms)):
+        raise ArgumentError(
+            f"dictionary: {source!r}: {target!r} is no entry; a text and its translation, or a list of them, are needed"
+        )
+    return make_entry(source, [form.replace(r"\|", "|") for form in forms], origin=f'dictionary, "{source}"')
+
+
+def _matches_inside(part: TextPart, whole: Encoding, matches: Iterable[Match]) -> Iterator[Match]:
+    """Those of the whole text's matches that lie inside a part, counted in the part's words and pieces."""
+    first = next((number for number, word in enumerate(whole.words) if word.start >= part.start), len(whole.words))
+    words = part.encoding.words
+    for match in matches:
+        moved = range(match.words.start - first, match.words.stop - first)
+        texts = [word.text for word in words[max(moved.start, 0) : moved.stop]]
+        if moved.start >= 0 and texts == [whole.words[number].text for number in match.words]:
+            pieces = [part.encoding.pieces_of_word(word) for word in (moved[0], moved[-1])]
+            yield replace(match, words=moved, positions=range(pieces[0].start + 1, pieces[1].stop + 1))
+
+
+def _load(model: ModelFolder | Path | str | None) -> ModelFolder:
+    if model is not None and not isinstance(model, ModelFolder | Path | str):
+        raise ArgumentError(f"model: the path of a model folder is needed, not {_kind(model)}")
+    model = default_model() if model is None else model
+    folder = model if isinstance(model, ModelFolder) else load_model_folder(Path(model))
+    if folder.system.lexical is None:
+        raise ModelError(f"{folder.path}: an alignment model alone cannot translate; `alidade assemble` adds one")
+    return folder
+
+
+def _packed(system: System) -> System:
+    """The same weights in other layers, laid out for search: the folder's own stay as they are."""
+    copied = copy.deepcopy(system, {id(weight): weight for weight in system.parameters()})
+    pack_linears(copied)
+    return copied
+
+
+def _rebuild(kind: type[Translator], path: str, settings: dict[str, Any], batch_size: int) -> Translator:
+    return kind(path, SearchSettings.model_validate(settings), batch_size=batch_size)
+
+
+def _check_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
+    if isinstance(texts, str):
+        raise ArgumentError(f"{name}: a list of texts is needed, and this is one text; `translate` takes one")
+    if not isinstance(texts, Iterable):
+        raise ArgumentError(f"{name}: a list of texts is needed, not {_kind(texts)}")
+    return [_check_text(text) for text in texts]
+
+
+def _check_text(text: object) -> str:
+    if not isinstance(text, str):
+        raise ArgumentError(f"a text is needed, not {_kind(text)}")
+    return text
+
+
+def _check_mode(mode: object) -> None:
+    if mode not in get_args(Mode):
+        raise ArgumentError(f'mode {mode!r}: "suggest" or "require" is needed{suggest_name(str(mode), get_args(Mode))}')
+
+
+def _check_count(name: str, count: object) -> None:
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise ArgumentError(f"{name} {count!r}: a whole number from 1 on is needed")
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
+_translators: weakref.WeakSet[Translator] = weakref.WeakSet()
+"""All that are alive: a fork has to mend them."""
+
+
+def _mend_after_fork() -> None:
+    """In a child of `os.fork`: the other threads are gone, those that compute and those that held a lock."""
+    torch.set_num_threads(1)
+    for translator in _translators:
+        translator._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_mend_after_fork)

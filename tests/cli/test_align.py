@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from alidade.aligner import align_both_ways, align_pairs
+from alidade.aligner import align
 from alidade.alignment.links import Alignment
 from alidade.cli import app
 from alidade.errors import AlidadeError
@@ -42,7 +42,7 @@ def test_two_directions_are_symmetrised(folder: Path, bitext: tuple[str, ...], t
     options = ["--reverse-model", str(folder), "--symmetrisation", "intersection", "--output", str(output)]
     CliRunner().invoke(app, ["align", "--model", str(folder), *bitext, *options], catch_exceptions=False)
     both = [Alignment.parse(line) for line in output.read_text().splitlines()]
-    one_way = align_pairs(Translator(folder), PAIRS)
+    one_way = align(PAIRS, Translator(folder))
     assert all(set(links) <= set(pair.alignment or ()) for links, pair in zip(both, one_way, strict=True))
 
 
@@ -50,12 +50,12 @@ def test_words_that_are_likely_enough_are_linked(folder: Path) -> None:
     translator = Translator(folder)
     if not translator.is_assisted:
         with pytest.raises(AlidadeError, match="is a baseline, which has no positions; align by attention"):
-            align_pairs(translator, PAIRS, by="posteriors")
+            align(PAIRS, translator, by="posteriors")
         return
     for threshold in (0.2, 0.6):
-        for pair in align_pairs(translator, PAIRS, threshold=threshold):
+        for pair in align(PAIRS, translator, threshold=threshold):
             assert all(confidence >= threshold for confidence in pair.confidences.values())
-    for pair in align_pairs(translator, PAIRS, threshold=0.0):
+    for pair in align(PAIRS, translator, threshold=0.0):
         assert pair.alignment is not None
         assert len(pair.alignment) == len(pair.source.words) * len(pair.target.words)
         assert sum(pair.confidences.values()) == pytest.approx(len(pair.target.words) if pair.alignment else 0)
@@ -64,10 +64,14 @@ def test_words_that_are_likely_enough_are_linked(folder: Path) -> None:
 def test_the_mean_of_two_directions_links_both_ways(folder: Path) -> None:
     """A system and itself the other way round: what it finds does not depend on which side is called the source."""
     translator = Translator(folder)
-    there = align_both_ways(translator, translator, PAIRS, "mean", threshold=0.25)
-    back = align_both_ways(translator, translator, [(two, one) for one, two in PAIRS], "mean", threshold=0.25)
-    assert there == [links.transposed() for links in back]
-    assert any(there)
+    there, back = (
+        align(pairs, translator, reverse_model=translator, symmetrisation="mean", threshold=0.25)
+        for pairs in (PAIRS, [(two, one) for one, two in PAIRS])
+    )
+    for one, other in zip(there, back, strict=True):
+        assert one.alignment is not None
+        assert other.alignment == one.alignment.transposed()
+    assert any(one.alignment for one in there)
 
 
 def test_workers_change_nothing(folder: Path, bitext: tuple[str, ...]) -> None:
@@ -76,7 +80,7 @@ def test_workers_change_nothing(folder: Path, bitext: tuple[str, ...]) -> None:
     )
     assert one.exit_code == two.exit_code == 0
     assert two.stdout == one.stdout
-    in_python = [str(pair.alignment) for pair in align_pairs(Translator(folder), PAIRS)]
+    in_python = [str(pair.alignment) for pair in align(PAIRS, Translator(folder))]
     assert one.stdout.splitlines() == in_python
 
 

@@ -7,7 +7,8 @@ import pytest
 from alidade.dictionary.files import load_dictionary
 from alidade.models.folder import ModelFolder, load_model_folder, shipped_model
 from alidade.search.dictionary_constraints import Mode
-from alidade.translator import Translation, Translator
+from alidade.translation import Translation
+from alidade.translator import Translator
 
 TEXTS = (
     "The file could not be saved because the disk is full.",

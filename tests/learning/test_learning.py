@@ -14,11 +14,12 @@ from typing import NamedTuple
 import pytest
 from rich.console import Console
 
-from alidade.aligner import align_pairs
+from alidade.aligner import align
 from alidade.config import TrainConfig
 from alidade.corpus.synthetic import SyntheticPair, Task, make_corpus, make_pairs
 from alidade.training.loop import train
-from alidade.translator import Translation, Translator
+from alidade.translation import Translation
+from alidade.translator import Translator
 
 TRANSFORMER = {
     "kind": "transformer",
@@ -100,11 +101,11 @@ def check_forced_alignment(
     translator: Translator, task: Task, held_out: list[SyntheticPair], translations: list[Translation]
 ) -> None:
     """Copies align to the diagonal, reversals to the anti-diagonal, a translation as the search aligned it."""
-    aligned = align_pairs(translator, [(pair.source, pair.target) for pair in held_out])
+    aligned = align([(pair.source, pair.target) for pair in held_out], translator)
     if task != "lexicon":
         found = [set(one.alignment or ()) & set(pair.alignment) for one, pair in zip(aligned, held_out, strict=True)]
         assert sum(map(len, found)) >= 0.99 * sum([len(pair.alignment) for pair in held_out])
     pairs = [(translation.source.text, translation.text) for translation in translations]
-    again = align_pairs(translator, pairs, by="path")
+    again = align(pairs, translator, by="path")
     are_equal = [one.alignment == other.alignment for one, other in zip(again, translations, strict=True)]
     assert sum(are_equal) >= 0.98 * len(are_equal), "up to ties"

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -79,7 +79,6 @@ def align(
     changes = search_changes(overrides)
     forward = Translator(model, batch_size=batch_size, **changes)
     reverse = None if reverse_model is None else Translator(reverse_model, batch_size=batch_size, **changes)
-    _check_directions(forward, reverse)
     pairs = list(read_pairs(source, target))
     align_lot = partial(_align_lot, forward, reverse, symmetrisation, is_tokenised, by, threshold)
     lots = _lots(pairs, min(BATCHES_A_LOT * batch_size, -(-len(pairs) // workers)))
@@ -102,11 +101,10 @@ def _align_lot(
     threshold: float,
     pairs: list[tuple[str, str]],
 ) -> list[Alignment]:
-    from alidade.aligner import align_both_ways, align_pairs
+    from alidade.aligner import align as align_pairs
 
-    if reverse is not None:
-        return align_both_ways(forward, reverse, pairs, joining, is_tokenised=is_tokenised, by=by, threshold=threshold)
-    aligned = align_pairs(forward, pairs, is_tokenised=is_tokenised, by=by, threshold=threshold)
+    options: dict[str, Any] = {"is_tokenised": is_tokenised, "by": by, "threshold": threshold}
+    aligned = align_pairs(pairs, forward, reverse_model=reverse, symmetrisation=joining, **options)
     return [pair.alignment for pair in aligned if pair.alignment is not None]
 
 
@@ -127,14 +125,3 @@ def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
 def _lots(pairs: list[tuple[str, str]], size: int) -> Iterator[list[tuple[str, str]]]:
     for first in range(0, len(pairs), size):
         yield pairs[first : first + size]
-
-
-def _check_directions(forward: Translator, reverse: Translator | None) -> None:
-    if reverse is None:
-        return
-    there, back = forward.model.description, reverse.model.description
-    if (there.source.language, there.target.language) != (back.target.language, back.source.language):
-        raise AlidadeError(
-            f"{reverse.model.path} translates {back.source.language} to {back.target.language}: the reverse of "
-            f"{there.source.language} to {there.target.language} is needed"
-        )

@@ -12,7 +12,8 @@ from alidade.errors import AlidadeError
 if TYPE_CHECKING:
     from alidade.dictionary.entries import Dictionary
     from alidade.evaluation.plots import Panel
-    from alidade.translator import Translation, Translator
+    from alidade.translation import Translation
+    from alidade.translator import Translator
 
 
 def plot(
@@ -75,12 +76,12 @@ def _name(model: Path) -> str:
 def _panel(
     translator: Translator, title: str, sentence: str, target: str | None, dictionary: Dictionary | None = None
 ) -> Panel:
-    from alidade.aligner import align_pairs
+    from alidade.aligner import align
 
     if target is None:
         translation = translator.translate(sentence, dictionary=dictionary)
     else:
-        (translation,) = align_pairs(translator, [(sentence, target)])
+        (translation,) = align([(sentence, target)], translator)
     if not len(translation.source) or not len(translation.target):
         raise AlidadeError("there is nothing to plot: the sentence or its translation is empty")
     return panel_of(translator, translation, title)

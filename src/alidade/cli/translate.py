@@ -27,7 +27,8 @@ from alidade.parallel import available_cores
 
 if TYPE_CHECKING:
     from alidade.dictionary.entries import Dictionary
-    from alidade.translator import Translation, Translator
+    from alidade.translation import Translation
+    from alidade.translator import Translator
 
 BATCHES_A_LOT = 8
 """So many batches are read at once, to be sorted by length."""

@@ -22,7 +22,7 @@ from rich.text import Text
 from alidade.alignment.links import Alignment, Link
 
 if TYPE_CHECKING:
-    from alidade.translator import Translation
+    from alidade.translation import Translation
 
 COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "red")
 """Neighbouring source words get neighbouring colours of this ring."""

@@ -28,9 +28,9 @@ from alidade.alignment.links import Alignment, Link
 from alidade.dictionary.entries import Dictionary
 from alidade.dictionary.matching import Match, find_matches
 from alidade.evaluation.metrics import Score, Tokenisation, score_translations
-from alidade.search.dictionary_constraints import Mode
 from alidade.text.words import split_words
-from alidade.translator import Translation, Translator
+from alidade.translation import Translation
+from alidade.translator import Mode, Translator
 
 MIN_STEM = 3
 STEM_SHARE = 0.6
@@ -256,10 +256,10 @@ def _cases(
     translator: Translator, translations: Sequence[Translation], references: Sequence[str], dictionary: Dictionary
 ) -> list[TermCase]:
     subwords = translator.model.target_subwords
-    dictionary = translator.normalise_dictionary(dictionary)
+    normalised = translator.load_dictionary(dictionary) or Dictionary(())
     cases = []
     for number, (result, reference) in enumerate(zip(translations, references, strict=True), start=1):
-        matches = find_matches(dictionary, result.source, subwords, number)
+        matches = find_matches(normalised, result.source, subwords, number)
         cases.append(
             TermCase(
                 [wanted_term(match, subwords.language) for match in matches],

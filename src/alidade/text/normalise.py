@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import bisect
 import unicodedata
+from collections.abc import Sequence
 
 import regex
 
 from alidade.config import NormalisationSettings
+from alidade.text.languages import is_same_language
 
 
 def normalise_text(text: str) -> str:
@@ -21,9 +24,9 @@ def normalise_text(text: str) -> str:
 def normalise_as_set(text: str, language: str, settings: NormalisationSettings) -> str:
     """A text written as the settings want it: in training, and again in translation with what was trained."""
     text = normalise_text(text)
-    if settings.romanian_comma_below and language == "ro":
+    if settings.romanian_comma_below and is_same_language(language, "ro"):
         text = text.translate(_COMMA_BELOW)
-    if language in settings.strip_diacritics:
+    if any(is_same_language(language, stripped) for stripped in settings.strip_diacritics):
         text = strip_diacritics(text)
     return text.lower() if settings.lower_case else text
 
@@ -34,6 +37,42 @@ def strip_diacritics(text: str) -> str:
         return text
     decomposed = unicodedata.normalize("NFD", text)
     return unicodedata.normalize("NFC", "".join([c for c in decomposed if unicodedata.category(c) != "Mn"]))
+
+
+def spans_in_original(original: str, normalised: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]] | None:
+    """Stretches of a normalised text as stretches of the text that it was made from; None if there is no way back.
+
+    Normalising changes spaces, accents, case and what is invisible; the bare letters stay in both, in order.
+    """
+    if original == normalised:
+        return list(spans)
+    letters, places = _bare_letters(original)
+    normalised_letters, normalised_places = _bare_letters(normalised)
+    if letters != normalised_letters:
+        return None
+    found = []
+    for start, end in spans:
+        inside = range(*(bisect.bisect_left(normalised_places, edge) for edge in (start, end)))
+        before = places[inside.start - 1] + 1 if inside.start else 0
+        first, last = (places[inside[0]], places[inside[-1]] + 1) if inside else (before, before)
+        following = places[inside.stop] if inside.stop < len(places) else len(original)
+        while last < following and unicodedata.category(original[last]) == "Mn":
+            last += 1  # an accent that stands after its letter belongs to the word
+        found.append((first, last))
+    return found
+
+
+def _bare_letters(text: str) -> tuple[str, list[int]]:
+    """A text without accents, case, spaces and what is invisible, and where each of its letters stood."""
+    letters: list[str] = []
+    places: list[int] = []
+    for place, character in enumerate(text):
+        for part in unicodedata.normalize("NFD", character):
+            if not part.isspace() and unicodedata.category(part) not in ("Mn", "Cc", "Cf"):
+                folded = part.casefold()
+                letters += folded
+                places += [place] * len(folded)
+    return "".join(letters), places
 
 
 # Control characters that are no white space, soft hyphens, zero-width spaces, marks of direction and byte order.

@@ -18,6 +18,8 @@ from typing import NamedTuple
 
 import regex
 
+from alidade.text.languages import is_chinese
+
 TOKENISED = "tokenised"
 """A language whose words stand between spaces already: gold sets, other programs' output."""
 
@@ -76,7 +78,7 @@ def _take_whole_chunk(chunk: str) -> tuple[Word, ...]:
 def _splitter(language: str) -> Callable[[str], tuple[Word, ...]]:
     if language == TOKENISED:
         return _take_whole_chunk
-    if language.split("-")[0].split("_")[0] == "zh":
+    if is_chinese(language):
         return _split_chinese_chunk
     return _split_chunk_by_rules
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from alidade.text.subwords import Encoding, Subwords
 
@@ -12,12 +13,21 @@ BYTES_A_CHARACTER = 4
 """A character outside the vocabulary is spelt as at most this many pieces."""
 
 
-def split_text(text: str, subwords: Subwords, max_pieces: int) -> list[Encoding]:
-    """The text as encodings of at most `max_pieces` pieces; most texts are one."""
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """A part of a text, and the characters of the text that it covers."""
+
+    encoding: Encoding
+    start: int
+    end: int
+
+
+def split_text(text: str, subwords: Subwords, max_pieces: int) -> list[TextPart]:
+    """The text in parts of at most `max_pieces` pieces; most texts are one."""
     whole = subwords.encode(text)
     if len(whole) <= max_pieces:
-        return [whole]
-    return [subwords.encode(text[start:end].strip()) for start, end in _spans(whole, max_pieces)]
+        return [TextPart(whole, 0, len(text))]
+    return [TextPart(subwords.encode(text[start:end]), start, end) for start, end in _spans(whole, max_pieces)]
 
 
 def ends_with_sentence(part: Encoding) -> bool:
@@ -26,7 +36,7 @@ def ends_with_sentence(part: Encoding) -> bool:
 
 
 def _spans(whole: Encoding, max_pieces: int) -> Iterator[tuple[int, int]]:
-    """Stretches of the text, in characters."""
+    """Stretches of the text, in characters, from a word's start to a word's end."""
     first = 0
     while first < len(whole.words):
         last = _last_word(whole, first, max_pieces)
