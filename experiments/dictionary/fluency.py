@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from alidade.aligner import align_pairs
+from alidade.aligner import align
 from alidade.alignment.links import Alignment
 from alidade.dictionary.entries import Dictionary, Entry, make_entry
 from alidade.dictionary.files import load_dictionary
@@ -29,7 +29,8 @@ from alidade.evaluation.metrics import score_translations
 from alidade.evaluation.terms import TermCase, score_terms, wanted_term
 from alidade.io import read_lines, write_aside, write_json
 from alidade.text.words import Word, split_words
-from alidade.translator import Mode, Translation, Translator
+from alidade.translation import Translation
+from alidade.translator import Mode, Translator
 
 MODES: tuple[Mode, ...] = ("suggest", "require")
 ENTRIES_A_SENTENCE = 2
@@ -85,7 +86,7 @@ def real_dictionary(
         return load_dictionary([path], languages=(source_language, target_language))
     if references is None:
         return None
-    linked = align_pairs(translator, list(zip(sources, references, strict=True)))
+    linked = align(zip(sources, references, strict=True), translator)
     pairs = [
         ReferencePair(one.source.text, one.target.text, one.alignment or Alignment(), other.text)
         for one, other in zip(linked, plain, strict=True)
@@ -114,7 +115,7 @@ def measure_no_op(
             numbers.append(number)
             entries += own
     print(f"a dictionary that says nothing new: {len(entries)} entries for {len(numbers)} sentences")
-    shares = {}
+    shares: dict[str, float] = {}
     for mode in modes:
         given = translator.translate_all(sources, dictionary=Dictionary(entries), mode=mode, with_links=False)
         changed = [number for number in numbers if given[number - 1].text != plain[number - 1].text]
@@ -186,15 +187,18 @@ def measure_real(
         seconds = time.perf_counter() - start
         rows.append((mode, translator.link(given), seconds))
     matched = rows[-1][1]  # the one without has no matches of its own
-    for mode, given, seconds in rows:
+    for mode, translations, seconds in rows:
         name = mode or "without"
-        damages = find_damages(translator, given, plain, matched, references)
-        figures[name] = {"sentences": len(sources), **row_of(translator, given, plain, matched, references, damages)}
+        damages = find_damages(translator, translations, plain, matched, references)
+        figures[name] = {
+            "sentences": len(sources),
+            **row_of(translator, translations, plain, matched, references, damages),
+        }
         figures[name]["sentences a second"] = len(sources) / seconds
         if arguments.output is not None:
             with write_aside(arguments.output / f"{name}.txt") as file:
                 file.writelines([f"{one.text}\n" for one in given])
-        show_damages(name, given, damages, arguments.show)
+        show_damages(name, translations, damages, arguments.show)
     print_table(figures)
     return figures
 
