@@ -11,14 +11,12 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from alidade.errors import AlidadeError
 from alidade.io import read_json
 from alidade.models.folder import SHIPPED_FOLDER, SHIPPED_MODEL, ModelFolder, load_model_folder, replace_folder
-from runner.report import read_result
+from runner.results import RESULTS, Result, read_result
 from runner.settings import EXPERIMENTS, Library
 
 ROW = "enro/shipped"
@@ -64,7 +62,7 @@ each row; `experiments/README.md` has what it began as, in 32 bits, and the comm
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results", type=Path, default=EXPERIMENTS.parent.parent / "runs" / "results")
+    parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--experiments", type=Path, default=EXPERIMENTS, help=argparse.SUPPRESS)
     parser.add_argument("--output", type=Path, default=SHIPPED_FOLDER / SHIPPED_MODEL)
     arguments = parser.parse_args()
@@ -76,9 +74,9 @@ def main() -> None:
 
 def ship(library: Library, results: Path, output: Path) -> str:
     """Copy the row's model and write its card; says what was written."""
-    result = read_result(results, ROW)
-    if "missing" in result:
-        raise AlidadeError(f"{ROW} has no results ({result['missing']}): run `python experiments/run.py {ROW}` first")
+    result = read_result(ROW, results)
+    if result is None:
+        raise AlidadeError(f"{ROW} has no results: run `python experiments/run.py {ROW}` first")
     task = library.task(library.translation_row(ROW).task)
     source = task.runs / "systems" / ROW.split("/")[1] / "model"
     megabytes = sum(path.stat().st_size for path in source.iterdir()) / 1e6
@@ -93,9 +91,9 @@ def ship(library: Library, results: Path, output: Path) -> str:
     return f"{output}: {megabytes:.1f} MB"
 
 
-def make_card(folder: ModelFolder, result: Mapping[str, Any], num_pairs: int, megabytes: float) -> str:
+def make_card(folder: ModelFolder, result: Result, num_pairs: int, megabytes: float) -> str:
     """The model's README.md."""
-    figures = result["figures"]
+    figures = result.figures
     updates, minutes = figures["training"]["updates"], figures["training"]["minutes"]
     rows = [
         f"| {test} | " + " | ".join([f"{scores[metric]['value']:.1f}" for metric in ("BLEU", "TER", "chrF2")]) + " |\n"
@@ -108,8 +106,8 @@ def make_card(folder: ModelFolder, result: Mapping[str, Any], num_pairs: int, me
         megabytes=megabytes,
         num_pairs=num_pairs,
         training="\n".join(runs),
-        date=result["date"],
-        machine=result["machine"],
+        date=result.date,
+        machine=result.processor,
         beam=folder.search.beam_size,
         figures="".join(rows),
         perplexity=figures["training"]["lexical.perplexity"],

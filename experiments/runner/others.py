@@ -26,6 +26,8 @@ from alidade.io import hash_file, read_lines
 from alidade.models.folder import WEIGHTS_FILE
 from alidade.text.normalise import normalise_text
 from alidade.translator import Translator
+from runner.report import picture_name
+from runner.results import ALIGNING, TRANSLATING, WITH_TERMS, fingerprints
 from runner.settings import AlignmentRow, DictionaryRow, PictureRow, PruningRow, TaskSettings
 from runner.systems import MissingCellError, ReadySystem, Workshop, make_system
 from runner.translation import translate_set
@@ -37,11 +39,12 @@ def measure_dictionary(shop: Workshop, name: str, row: DictionaryRow) -> dict[st
     task = shop.library.task(rows[row.systems[0]].task)
     systems = {system: make_system(shop, system, settings) for system, settings in rows.items()}
     work = task.runs / "systems" / name.replace("/", "-")
-    dictionary, simulated = _simulate(shop, task, systems[row.systems[0]], work)
+    lacking = list(systems.values()) if row.lacked_by == "all" else [systems[row.systems[0]]]
+    dictionary, simulated = _simulate(shop, task, lacking, work)
     measured = {
         system: shop.stages(work / "stages").run(
             system.replace("/", "-"),
-            [simulated, ready.fingerprint],
+            [simulated, ready.fingerprint, fingerprints(WITH_TERMS)],
             [],
             functools.partial(_measure_terms, task, ready, dictionary),
         )
@@ -50,17 +53,22 @@ def measure_dictionary(shop: Workshop, name: str, row: DictionaryRow) -> dict[st
     return {"dictionary": simulated, "systems": {system: result.report for system, result in measured.items()}}
 
 
-def _simulate(shop: Workshop, task: TaskSettings, baseline: ReadySystem, work: Path) -> tuple[Dictionary, Any]:
-    """The paper's simulated dictionary (section 7), and what is to be said of it."""
-    translated = translate_set(shop, task, baseline, task.dev)
-    files = (*task.files(task.dev), translated.path)
+def _simulate(
+    shop: Workshop, task: TaskSettings, systems: list[ReadySystem], work: Path
+) -> tuple[Dictionary, dict[str, Any]]:
+    """The paper's simulated dictionary (section 7) of what all these systems lack, and what is to be said of it."""
+    translated = [translate_set(shop, task, system, task.dev) for system in systems]
+    files = task.files(task.dev)
     path = work / "dictionary.tsv"
 
     def simulate() -> dict[str, Any]:
         corpus = PreparedCorpus.open(_corpus_of(task))
-        sources, references, translations = ([normalise_text(line) for line in read_lines(file)] for file in files)
+        sources, references, *translations = (
+            [normalise_text(line) for line in read_lines(file)] for file in (*files, *(one.path for one in translated))
+        )
         alignments = align_like_corpus(corpus, list(zip(sources, references, strict=True)))
-        pairs = map(ReferencePair, sources, references, alignments, translations)
+        written = map(" ".join, zip(*translations, strict=True))  # a word that any system has written is not lacking
+        pairs = map(ReferencePair, sources, references, alignments, written)
         simulated = simulate_dictionary(pairs, task.source, task.target)
         write_entries(path, simulated.entries)
         return {
@@ -69,7 +77,7 @@ def _simulate(shop: Workshop, task: TaskSettings, baseline: ReadySystem, work: P
             "reference_words": simulated.num_reference_words,
         }
 
-    inputs = [translated.fingerprint, *map(hash_file, files[:2])]
+    inputs = [*(one.fingerprint for one in translated), *map(hash_file, files)]
     report = shop.stages(work / "stages").run("simulate", inputs, [path], simulate).report
     return load_dictionary([path]), report
 
@@ -103,7 +111,7 @@ def measure_pruning(shop: Workshop, name: str, row: PruningRow) -> dict[str, Any
     task = shop.library.task(settings.task)
     system = make_system(shop, row.system, settings)
     source, target = task.files(task.dev)
-    picture = shop.results / f"{name}.png"
+    picture = shop.pictures / picture_name(name)
 
     def work() -> dict[str, Any]:
         torch.set_num_threads(1)
@@ -116,9 +124,9 @@ def measure_pruning(shop: Workshop, name: str, row: PruningRow) -> dict[str, Any
         pruning.draw(points, references, picture)
         return {"points": [_describe_point(point, points[0], references) for point in points]}
 
-    inputs = [system.fingerprint, row.sentences, row.repeats]
+    inputs = [system.fingerprint, row.sentences, row.repeats, fingerprints(TRANSLATING)]
     report = shop.stages(system.work / "stages").run("pruning", inputs, [picture], work).report
-    return {**report, "picture": picture.name, "sentences": row.sentences, "repeats": row.repeats}
+    return {**report, "sentences": row.sentences, "repeats": row.repeats}
 
 
 def _describe_point(point: pruning.Point, none: pruning.Point, references: list[str]) -> dict[str, Any]:
@@ -178,7 +186,7 @@ def _system_links(shop: Workshop, name: str, row: AlignmentRow) -> list[Alignmen
         )
         return {}
 
-    stamps = [hash_file(model / WEIGHTS_FILE) for model in models]
+    stamps = [[hash_file(model / WEIGHTS_FILE) for model in models], fingerprints(ALIGNING)]
     shop.stages(row.runs / "stages").run(name.replace("/", "-"), stamps, [output], work)
     links = read_alignments(output)
     return [alignment.transposed() for alignment in links] if row.is_transposed else list(links)
@@ -187,7 +195,7 @@ def _system_links(shop: Workshop, name: str, row: AlignmentRow) -> list[Alignmen
 def draw_picture(shop: Workshop, name: str, row: PictureRow) -> dict[str, Any]:
     """The paper's figure 1 for a sentence in which the baseline's attention misses the word that has an entry."""
     ready = [make_system(shop, one, shop.library.translation_row(one)) for one in (row.baseline, row.system)]
-    picture = shop.results / f"{name}.png"
+    picture = shop.pictures / picture_name(name)
 
     def work() -> dict[str, Any]:
         baseline, system = (Translator(one.folder) for one in ready)
@@ -203,9 +211,9 @@ def draw_picture(shop: Workshop, name: str, row: PictureRow) -> dict[str, Any]:
             panel_of(system, system.translate(sentence), "assisted"),
             panel_of(system, used, "assisted, dictionary"),
         ]
+        picture.parent.mkdir(parents=True, exist_ok=True)
         plot_attention(panels, picture)
         return {"sentence": sentence, "term": term, "baseline": missed.text, "assisted": used.text}
 
-    inputs = [[one.fingerprint for one in ready], row.model_dump(mode="json")]
-    report = shop.stages(picture.parent / f"{picture.stem}.stages").run("draw", inputs, [picture], work).report
-    return {**report, "picture": picture.name}
+    inputs = [[one.fingerprint for one in ready], row.model_dump(mode="json"), fingerprints(TRANSLATING)]
+    return shop.stages(ready[1].work / "stages").run("draw", inputs, [picture], work).report

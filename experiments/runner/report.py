@@ -1,34 +1,42 @@
-"""`experiments/README.md`: the paper's figures and ours side by side, made from the results files."""
+"""`experiments/README.md`: a table for each task and each question, made from the result files and nothing else."""
 
 from __future__ import annotations
 
 import itertools
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from alidade.evaluation.metrics import LEVEL
-from alidade.io import read_json
+from runner.results import Result, read_result
 from runner.settings import AlignmentRow, DictionaryRow, Library, PictureRow, PruningRow, TranslationRow
 
-Result = Mapping[str, Any]
 Cells = Sequence[str]
 
 INTRODUCTION = """\
 # Results
 
-The paper's tables in miniature ([Alkhouli, Bretschner and Ney, 2018](https://aclanthology.org/W18-6318/)), on data that
-a machine with two cores can train on. This page is made by `python experiments/run.py --report` from the results that
-`python experiments/run.py ROW` writes; a row's settings are `experiments/rows/ROW.toml`, and the command beside a
-row makes it from the raw bitext, skipping what exists. The paper's figures are of other and far larger corpora (604,000
-and 4,100,000 pairs): what can be compared is the difference between two rows, not a row with the paper's.
+The tables of the paper ([Alkhouli, Bretschner and Ney, 2018](https://aclanthology.org/W18-6318/)) in miniature, on data
+that a machine with two cores can train on, and speed. `python experiments/run.py ROW` makes a row from the raw bitext
+and skips what exists; its settings are `rows/ROW.toml`. `python experiments/run.py --report` makes this page from the
+files under `results/`, and a test fails if the two differ. [LOG.md](LOG.md) tells what else was tried.
 
-BLEU and TER are sacrebleu's, case-insensitive as in the paper; in bold what differs significantly from the baseline
-(paired bootstrap). What is not measured yet is a dash, and the reason stands under the table.
-[LOG.md](LOG.md) tells what else was tried.
+BLEU, TER and chrF are sacrebleu's, without case as in the paper. An alignment-assisted system is compared with the
+plain transformer *continued for as many updates with the same schedule*: ▲ is significantly better and ▼ significantly
+worse than the row named under *against* (paired bootstrap). A dash is not measured yet.
+
+{marks}
 """
+CHANGED, ENTERED = "†", "‡"
+MARKS = f"""\
+{CHANGED} measured before code under it changed; {ENTERED} entered from an older page, before result files told which
+code they depend on. Both hold for the commit in [the last table](#where-each-figure-comes-from), not necessarily for
+this one."""
 MISSING = "–"
+METRICS = ("BLEU", "TER", "chrF2")
+GOLD = {"deen": "German–English", "roen": "Romanian–English"}
 PICTURES = "pictures"
 """The folder of the page's pictures."""
 
@@ -36,26 +44,54 @@ PICTURES = "pictures"
 def make_report(library: Library, results: Path) -> str:
     """The whole page."""
     paper = tomllib.loads((library.folder / "paper" / "figures.toml").read_text(encoding="utf-8"))
+    shelf = Shelf(library, results)
     parts = [
-        INTRODUCTION,
-        "## 1. Translation (the paper's table 2)\n",
-        *_translation_tables(library, results, paper["translation"]),
-        "## 2. Dictionary (the paper's table 3)\n",
-        *_dictionary_tables(library, results, paper["dictionary"]),
-        "## 3. Pruning (the paper's figure 4)\n",
-        *_pruning_tables(library, results, paper["pruning"]),
-        "## 4. Alignment error\n",
-        _alignment_table(library, results),
-        "## 5. Pictures (the paper's figure 1)\n",
-        *_pictures(library, results),
+        INTRODUCTION.format(marks=MARKS),
+        "## Translation (the paper's table 2)\n",
+        *_translation_tables(shelf),
+        "### The paper\n",
+        _paper_table(paper["translation"]),
+        "## Dictionary (the paper's table 3)\n",
+        *_dictionary_tables(shelf, paper["dictionary"]),
+        "## Pruning (the paper's figure 4)\n",
+        *_pruning_tables(shelf, paper["pruning"]),
+        "## Alignment error\n",
+        _alignment_table(shelf),
+        "## Speed\n",
+        *_speed_tables(shelf),
+        "## Pictures (the paper's figure 1)\n",
+        *_pictures(shelf),
+        "## Where each figure comes from\n",
+        _origins(shelf),
     ]
     return "\n".join(parts)
 
 
-def read_result(results: Path, name: str) -> Result:
-    """A row's results, or why there are none."""
-    path = results / f"{name}.json"
-    return read_json(path) if path.exists() else {"missing": "not run yet"}
+@dataclass(frozen=True)
+class Shelf:
+    """The rows that there are, and what was measured for them."""
+
+    library: Library
+    results: Path
+
+    def result(self, name: str) -> Result | None:
+        return read_result(name, self.results)
+
+    def figures(self, name: str) -> Mapping[str, Any]:
+        """What was measured, or nothing."""
+        result = self.result(name)
+        return {} if result is None else result.figures
+
+    def mark(self, name: str) -> str:
+        """What a reader must be warned of beside the figures of a row."""
+        result = self.result(name)
+        if result is None:
+            return ""
+        return f" {ENTERED}" if result.code is None else f" {CHANGED}" if result.changed() else ""
+
+    def measured(self) -> list[str]:
+        """All results that there are."""
+        return sorted(str(path.relative_to(self.results).with_suffix("")) for path in self.results.rglob("*.json"))
 
 
 def picture_name(row: str) -> str:
@@ -65,122 +101,147 @@ def picture_name(row: str) -> str:
 
 def describe_result(results: Path, name: str) -> str:
     """One line about a row."""
-    result = read_result(results, name)
-    return f"missing: {result['missing']}" if "missing" in result else f"measured {result['date']}"
+    result = read_result(name, results)
+    return "not measured yet" if result is None else f"measured {result.date}, {result.commit}{_state(result)}"
 
 
-def _translation_tables(library: Library, results: Path, paper: Mapping[str, Any]) -> Iterable[str]:
-    rows = [(name, library.translation_row(name)) for name in library.names("translation")]
+# --- translation ---
+
+
+def _translation_tables(shelf: Shelf) -> Iterable[str]:
+    rows = [(name, shelf.library.translation_row(name)) for name in shelf.library.names("translation")]
     for task_name, group in itertools.groupby(rows, key=lambda pair: pair[1].task):
-        members = sorted(group, key=lambda pair: (pair[1].paper_row or 9, pair[0]))
-        task = library.task(task_name)
+        task = shelf.library.task(task_name)
         yield f"### {task.title}\n"
+        members = sorted(group, key=lambda pair: (pair[1].order, pair[0]))
+        headings = ["", "updates", "PPL (dev)"]
         for test in task.tests:
-            known = paper if test in task.paper_tests else None
-            yield _translation_table(results, members, test, known, task_name, has_published=task.moses)
-        yield _footnotes(results, [name for name, _ in members])
+            headings += [f"{test}: BLEU", "TER", "chrF", *(["BLEU as published"] if task.moses else [])]
+        lines = [_translation_line(shelf, name, row, task.tests, has_published=task.moses) for name, row in members]
+        yield _table([*headings, "against", "row"], lines)
 
 
-def _translation_table(
-    results: Path,
-    rows: list[tuple[str, TranslationRow]],
-    test: str,
-    paper: Mapping[str, Any] | None,
-    task: str,
-    *,
-    has_published: bool,
-) -> str:
-    pair = "zhen" if task == "zhen" else "enro"
-    languages = "Zh→En" if pair == "zhen" else "En→Ro"
-    headings = [f"`{test}`", *([] if paper is None else [f"paper, {languages}: PPL / BLEU / TER"])]
-    headings += ["PPL (dev)", "BLEU", "TER", "chrF", *(["BLEU as published"] if has_published else [])]
-    headings += ["minutes", "command"]
-    lines = []
-    for name, row in rows:
-        figures = read_result(results, name).get("figures", {})
-        training, scores = figures.get("training", {}), figures.get("tests", {}).get(test, {})
-        cells = [row.title]
-        if paper is not None:
-            published = paper.get(str(row.paper_row), {}).get(pair, {})
-            cells.append(" / ".join([_number(published.get(key)) for key in ("PPL", "BLEU", "TER")]))
-        cells.append(_number(training.get("lexical.perplexity"), 2))
-        cells += [_score(scores, metric) for metric in ("BLEU", "TER", "chrF2")]
+def _translation_line(
+    shelf: Shelf, name: str, row: TranslationRow, tests: Sequence[str], *, has_published: bool
+) -> list[str]:
+    figures = shelf.figures(name)
+    training = figures.get("training", {})
+    cells = [f"{row.title}{shelf.mark(name)}", _updates(row, training), _number(training.get("lexical.perplexity"), 2)]
+    for test in tests:
+        scores = figures.get("tests", {}).get(test, {})
+        cells += [_score(shelf, row, figures, test, metric) for metric in METRICS]
         if has_published:
             cells.append(_number(scores.get("published BLEU", {}).get("value")))
-        cells.append(_minutes(training))
-        lines.append([*cells, f"`run.py {name}`"])
-    return _table(headings, lines)
+    against = "" if row.baseline is None else row.baseline.split("/")[1]
+    return [*cells, against, f"`{name}`"]
 
 
-def _score(scores: Mapping[str, Any], metric: str) -> str:
-    """A score; in bold if it differs significantly from the baseline's, with the p-value."""
-    value = scores.get(metric, {}).get("value")
-    p_value = scores.get("p", {}).get(metric)
-    if value is None or p_value is None:
+def _updates(row: TranslationRow, training: Mapping[str, Any]) -> str:
+    """Of the models that write words, stage by stage."""
+    updates = training.get("updates", {})
+    return " + ".join([f"{count:,}" for run, count in updates.items() if run != row.alignment]) or MISSING
+
+
+def _score(shelf: Shelf, row: TranslationRow, figures: Mapping[str, Any], test: str, metric: str) -> str:
+    """A score, and whether it differs significantly from that of the row's present baseline."""
+    scores = figures.get("tests", {}).get(test, {})
+    value, p_value = scores.get(metric, {}).get("value"), scores.get("p", {}).get(metric)
+    if value is None or p_value is None or p_value >= LEVEL or figures.get("baseline") != row.baseline:
         return _number(value)
-    text = f"**{value:.1f}**" if p_value < LEVEL else f"{value:.1f}"
-    return f"{text} (p = {p_value:.3f})"
+    assert row.baseline is not None
+    other = shelf.figures(row.baseline).get("tests", {}).get(test, {}).get(metric, {}).get("value")
+    if other is None:
+        return _number(value)
+    is_better = value < other if metric == "TER" else value > other
+    return f"{value:.1f} {'▲' if is_better else '▼'}"
 
 
-def _minutes(training: Mapping[str, Any]) -> str:
-    """What each run took, as far as it is known, with its updates."""
-    updates, minutes = training.get("updates", {}), training.get("minutes", {})
-    return "; ".join([f"{run}: {minutes.get(run, '?')} for {updates[run]:,} updates" for run in updates]) or MISSING
+def _paper_table(paper: Mapping[str, Any]) -> str:
+    """The paper's figures, of other and far larger corpora."""
+    names = {
+        "1": "recurrent attention",
+        "2": "transformer",
+        "3": "alignment-biased recurrent attention, small",
+        "4": "alignment-biased recurrent attention",
+        "5": "alignment-assisted transformer",
+    }
+    headings = [""]
+    for languages in ("English→Romanian", "Chinese→English"):
+        headings += [f"{languages}: PPL", "BLEU", "TER"]
+    places = [(pair, key) for pair in ("enro", "zhen") for key in ("PPL", "BLEU", "TER")]
+    lines = [
+        [name, *(_number(paper[row].get(pair, {}).get(key)) for pair, key in places)] for row, name in names.items()
+    ]
+    about = (
+        "604,000 and 4,100,000 training pairs, newstest2016 and BOLT. What can be compared is the difference between "
+        "two rows, not a row with ours.\n\n"
+    )
+    return about + _table(headings, lines)
 
 
-def _dictionary_tables(library: Library, results: Path, paper: Mapping[str, Any]) -> Iterable[str]:
-    names = library.names("dictionary")
-    for name in names:
-        row = library.row(name)
+# --- dictionary, pruning, alignment, speed, pictures ---
+
+
+def _dictionary_tables(shelf: Shelf, paper: Mapping[str, Any]) -> Iterable[str]:
+    for name in shelf.library.names("dictionary"):
+        row = shelf.library.row(name)
         assert isinstance(row, DictionaryRow)
-        figures = read_result(results, name).get("figures", {})
-        about = figures.get("dictionary")
-        yield f"### {row.title}\n"
-        if about:
-            yield f"{about['entries']:,} entries, {about['coverage']:.1%} of the reference's words. `run.py {name}`\n"
-        task = name.split("/")[1]
+        figures = shelf.figures(name)
+        if not figures:
+            yield f"### {row.title}\n\nNot measured yet: `{name}`.\n"
+            continue
+        about, systems = figures["dictionary"], figures["systems"]
+        lacking = (
+            f"the translation of `{next(iter(systems))}` lacks" if row.lacked_by == "first" else "all systems lack"
+        )
+        yield f"### {row.title}{shelf.mark(name)}\n"
+        yield (
+            f"{about['entries']:,} entries, {about['coverage']:.1%} of the reference's words: words that {lacking}. "
+            f"`{name}`\n"
+        )
+        published = paper if row.lacked_by == "first" else {}
         lines = [
-            _dictionary_line(system, mode, figures.get("systems", {}).get(system, {}).get(mode, {}), paper, task)
-            for system in row.systems
+            _dictionary_line(system, mode, modes, published)
+            for system, modes in systems.items()
             for mode in ("none", "suggest", "require")
         ]
-        headings = ["system", "dictionary", "paper: BLEU / TER", "BLEU", "TER", "used", "placed", "repeated", "length"]
-        yield _table(headings, lines)
-    yield _footnotes(results, names)
+        headings = ["system", "dictionary", "BLEU", "gain", "TER", "used", "placed", "repeated", "length"]
+        yield _table([*headings, "paper: BLEU", "gain"], lines)
 
 
-def _dictionary_line(
-    system: str, mode: str, figures: Mapping[str, Any], paper: Mapping[str, Any], task: str
-) -> list[str]:
-    kind = system.split("/")[1]
-    published = paper.get(kind, {}).get(mode, {}).get(task, {})
-    shares = [f"{figures[key]:.1%}" if key in figures else MISSING for key in ("used", "placed", "repeated")]
+def _dictionary_line(system: str, mode: str, modes: Mapping[str, Any], paper: Mapping[str, Any]) -> list[str]:
+    figures, without = modes.get(mode, {}), modes.get("none", {})
+    task, kind = system.split("/")
+    known = paper.get(kind.removesuffix("-continued"), {})
+    published = [known.get(one, {}).get(task, {}).get("BLEU") for one in (mode, "none")]
     return [
         kind,
         mode,
-        f"{_number(published.get('BLEU'))} / {_number(published.get('TER'))}",
         _number(figures.get("BLEU")),
+        "" if mode == "none" else _gain(figures.get("BLEU"), without.get("BLEU")),
         _number(figures.get("TER")),
-        *shares,
+        *(_share(figures.get(key)) for key in ("used", "placed", "repeated")),
         _number(figures.get("length_ratio"), 3),
+        _number(published[0]),
+        "" if mode == "none" else _gain(*published),
     ]
 
 
-def _pruning_tables(library: Library, results: Path, paper: Mapping[str, Any]) -> Iterable[str]:
-    names = library.names("pruning")
+def _pruning_tables(shelf: Shelf, paper: Mapping[str, Any]) -> Iterable[str]:
     yield (
         "The paper's speed-ups, against no pruning: "
         + ", ".join([f"{value} at threshold {threshold}" for threshold, value in paper.items()])
         + ", without loss up to 0.15 (English→Romanian, batches of 5).\n"
     )
-    for name in names:
-        row = library.row(name)
+    for name in shelf.library.names("pruning"):
+        row = shelf.library.row(name)
         assert isinstance(row, PruningRow)
-        figures = read_result(results, name).get("figures")
-        yield f"### {row.title}\n"
-        if figures is None:
+        figures = shelf.figures(name)
+        yield f"### {row.title}{shelf.mark(name)}\n"
+        if not figures:
+            yield f"Not measured yet: `{name}`.\n"
             continue
-        yield f"{figures['sentences']} dev sentences, {figures['repeats']} repeats, one thread. `run.py {name}`\n"
+        yield f"{figures['sentences']} dev sentences, {figures['repeats']} repeats, one thread. `{name}`\n"
         lines = [
             [
                 point["pruning"],
@@ -194,60 +255,93 @@ def _pruning_tables(library: Library, results: Path, paper: Mapping[str, Any]) -
         ]
         yield _table(["pruning", "value", "speed-up", "evaluations a token", "BLEU", "same as `none`"], lines)
         yield f"![Speed-up and BLEU over the threshold]({PICTURES}/{picture_name(name)})\n"
-    yield _footnotes(results, names)
 
 
-def _alignment_table(library: Library, results: Path) -> str:
-    names = library.names("alignment")
+def _alignment_table(shelf: Shelf) -> str:
     lines = []
-    for name in names:
-        row = library.row(name)
+    for name in shelf.library.names("alignment"):
+        row = shelf.library.row(name)
         assert isinstance(row, AlignmentRow)
-        figures = read_result(results, name).get("figures", {})
-        gold = {"deen": "German–English", "roen": "Romanian–English"}[row.gold]
+        figures = shelf.figures(name)
         cells = [_number(figures.get(key)) for key in ("error_rate", "precision", "recall")]
-        lines.append([gold, row.title, *cells, f"`run.py {name}`"])
-    headings = ["gold set", "links of", "error rate", "precision", "recall", "command"]
-    return _table(headings, lines) + "\n" + _footnotes(results, names)
+        lines.append([GOLD[row.gold], f"{row.title}{shelf.mark(name)}", *cells, f"`{name}`"])
+    return _table(["gold set", "links of", "error rate", "precision", "recall", "row"], lines)
 
 
-def _pictures(library: Library, results: Path) -> Iterable[str]:
-    names = library.names("pictures")
-    for name in names:
-        row = library.row(name)
+def _speed_tables(shelf: Shelf) -> Iterable[str]:
+    """Results of benchmarks: tables already, shown as they are."""
+    for name in shelf.measured():
+        if not name.startswith("speed/"):
+            continue
+        result = shelf.result(name)
+        assert result is not None
+        columns = list(dict.fromkeys([column for values in result.figures.values() for column in values]))
+        lines = [
+            [label, *(_value(values.get(column)) for column in columns)] for label, values in result.figures.items()
+        ]
+        yield f"### {name.split('/')[1]}{shelf.mark(name)}\n"
+        yield f"{result.note + '. ' if result.note else ''}`{result.command}`\n"
+        yield _table(["", *columns], lines)
+
+
+def _pictures(shelf: Shelf) -> Iterable[str]:
+    for name in shelf.library.names("pictures"):
+        row = shelf.library.row(name)
         assert isinstance(row, PictureRow)
-        figures = read_result(results, name).get("figures")
-        yield f"### {row.title}\n"
-        if figures is not None:
+        figures = shelf.figures(name)
+        if figures:
+            yield f"### {row.title}{shelf.mark(name)}\n"
             yield (
                 f"“{figures['sentence']}” with the entry `{figures['term']}`. The baseline's attention misses the "
                 f"word, so the entry is not used: “{figures['baseline']}” The assisted system uses it: "
-                f"“{figures['assisted']}” `run.py {name}`\n"
+                f"“{figures['assisted']}” `{name}`\n"
             )
             yield f"![Attention of both systems]({PICTURES}/{picture_name(name)})\n"
-    yield _footnotes(results, names)
 
 
-def _footnotes(results: Path, names: Sequence[str]) -> str:
-    """When and where rows were measured, and why others were not."""
-    measured: dict[str, list[str]] = {}
-    missing: dict[str, list[str]] = {}
-    for name in names:
-        result = read_result(results, name)
-        if "missing" in result:
-            missing.setdefault(result["missing"], []).append(name)
-        else:
-            settings = "".join([f" --set {override}" for override in result["overrides"]])
-            tuned = result["figures"].get("tuned_on")
-            when = f"{result['date']}, {result['machine']}" + (f", tuned on {tuned} dev sentences" if tuned else "")
-            measured.setdefault(when, []).append(f"{name}{settings}")
-    lines = [f"- Measured {when}: {', '.join(rows)}.\n" for when, rows in measured.items()]
-    lines += [f"- Missing: {', '.join(rows)}: {reason}.\n" for reason, rows in missing.items()]
-    return "".join(lines)
+def _origins(shelf: Shelf) -> str:
+    """Commit, date, processor and command of every result, and what has changed since."""
+    lines = []
+    for name in shelf.measured():
+        result = shelf.result(name)
+        assert result is not None
+        notes = "; ".join(filter(None, [_state(result).strip(" ()"), "" if name.startswith("speed/") else result.note]))
+        tuned = result.figures.get("tuned_on")
+        notes += f"{'; ' if notes else ''}tuned on {tuned} dev sentences" if tuned else ""
+        lines.append([f"`{name}`", result.date, result.commit, result.processor, f"`{result.command}`", notes])
+    return _table(["result", "date", "commit", "processor", "command", ""], lines)
+
+
+def _state(result: Result) -> str:
+    """What has changed since a result was measured, in brackets."""
+    if result.code is None:
+        return f" ({ENTERED} entered from a page)"
+    changed = [path.removeprefix("src/alidade/") for path in result.changed()]
+    return f" ({CHANGED} since then changed: {', '.join(changed)})" if changed else ""
+
+
+# --- cells ---
 
 
 def _number(value: float | None, digits: int = 1) -> str:
     return MISSING if value is None else f"{value:.{digits}f}"
+
+
+def _share(value: float | None) -> str:
+    return MISSING if value is None else f"{value:.1%}"
+
+
+def _gain(value: float | None, without: float | None) -> str:
+    return MISSING if value is None or without is None else f"{value - without:+.1f}"
+
+
+def _value(value: Any) -> str:
+    """Whatever a benchmark has measured."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _table(headings: Cells, lines: Iterable[Cells]) -> str:

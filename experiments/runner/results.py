@@ -14,8 +14,8 @@ Results under `speed/` are tables: a label for each row, then a value for each c
 are. Numbers are stored as measured and rounded on the page.
 
 `depends_on` names files and folders of the repository, relative to it. Each gets a fingerprint of its Python code
-without comments, docstrings and layout, so that the report can mark a figure whose code has changed since. Results
-that were entered from an older page have none and are marked as well.
+without comments, docstrings and layout, or of its settings, so that the report can mark a figure whose code has changed
+since. Results that were entered from an older page have none and are marked as well.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ import ast
 import datetime as dt
 import functools
 import hashlib
+import json
 import os
 import platform
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,8 @@ TRANSLATING = tuple(
     if (ROOT / room).is_dir()
 )
 """What decides how a given system translates, and how fast."""
+WITH_TERMS = (*TRANSLATING, "src/alidade/dictionary")
+ALIGNING = (*TRANSLATING, "src/alidade/alignment", "src/alidade/aligner.py")
 
 _LIMITS = ("CT2_FORCE_CPU_ISA", "ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY")
 """Environment variables that take instructions away from the processor."""
@@ -87,15 +91,12 @@ def record(
     name: where it stands below `experiments/results`, without `.json`. figures: plain values. command: by default the
     one that this process was started with.
     """
-    for place in depends_on:
-        if not (ROOT / place).exists():
-            raise AlidadeError(f"{place}: a result cannot depend on this, the repository has no such file or folder")
     result = Result(
         command=command or describe_command(),
         commit=describe_commit(),
         date=dt.datetime.now(dt.UTC).date().isoformat(),
         processor=describe_processor(),
-        code={path: fingerprint(path) for path in depends_on},
+        code=fingerprints(depends_on),
         note=note,
         figures=dict(figures),
     )
@@ -115,6 +116,14 @@ def read_result(name: str, folder: Path = RESULTS) -> Result | None:
         raise AlidadeError(f"{path}: not a result file: {error}") from None
 
 
+def fingerprints(places: Sequence[str]) -> dict[str, str]:
+    """Those of several files and folders, all of which must exist."""
+    for place in places:
+        if not (ROOT / place).exists():
+            raise AlidadeError(f"{place}: a result cannot depend on this, the repository has no such file or folder")
+    return {place: fingerprint(place) for place in places}
+
+
 @functools.cache
 def fingerprint(path: str) -> str:
     """What changes when the code of a file or folder of the repository does; "gone" if there is no such thing."""
@@ -124,6 +133,8 @@ def fingerprint(path: str) -> str:
         return _digest("\n".join(parts))
     if not place.is_file():
         return "gone"
+    if place.suffix == ".toml":
+        return _digest(json.dumps(tomllib.loads(place.read_text(encoding="utf-8")), sort_keys=True))
     if place.suffix != ".py":
         return hash_file(place)[:16]
     return _digest("\n".join(_code(ast.parse(place.read_bytes()))))

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from alidade.config import PrepareConfig, Settings, TrainConfig, load_config
 from alidade.errors import AlidadeError, suggest_name
 
-EXPERIMENTS = Path(__file__).parent.parent
+EXPERIMENTS = Path(__file__).resolve().parent.parent
 TABLES = ("translation", "dictionary", "pruning", "alignment", "pictures")
 
 
@@ -31,8 +31,6 @@ class TaskSettings(Settings):
     target: str
     dev: str = "dev"
     tests: list[str]
-    paper_tests: tuple[str, ...] = ()
-    """The sets beside whose figures the paper's shall stand."""
     moses: bool = False
     """Also score as published: lower-cased and tokenised as Moses does it."""
 
@@ -56,11 +54,11 @@ class TranslationRow(Settings):
     alignment: str | None = None
     """The run whose model gives positions, unless the lexical one's folder has both or needs none."""
     baseline: str | None = None
-    """The row to compare with."""
+    """The row to compare with: for an assisted system the plain transformer, continued for as many updates."""
     form: Literal["float32", "float16", "int8"] = "float32"
     """How the weights are stored before anything is measured."""
-    paper_row: int | None = None
-    """The row of the paper's table 2 that this one is for."""
+    order: int = 9
+    """Where it stands in its task's table: smaller numbers first, then by name."""
 
 
 class DictionaryRow(Settings):
@@ -69,7 +67,9 @@ class DictionaryRow(Settings):
     table: Literal["dictionary"]
     title: str
     systems: list[str] = Field(min_length=1)
-    """Rows of translation; the dictionary is made from what the first one's translations lack."""
+    """Rows of translation, the baseline first."""
+    lacked_by: Literal["first", "all"] = "first"
+    """Entries are words that the first system's translation lacks, as in the paper, or that all systems' lack."""
 
 
 class PruningRow(Settings):
@@ -133,13 +133,12 @@ class Library:
 
     def names(self, table: str | None = None) -> list[str]:
         """The rows of a table, or of all, as `multi30k/assisted`."""
-        paths = sorted((self.folder / "rows").glob("*/*.toml"))
-        names = [f"{path.parent.name}/{path.stem}" for path in paths]
+        names = sorted(f"{path.parent.name}/{path.stem}" for path in (self.folder / "rows").glob("*/*.toml"))
         return [name for name in names if table is None or self._table(name) == table]
 
     def row(self, name: str, overrides: list[str] | None = None) -> Row:
         """A row's settings."""
-        return load_config(_KINDS[self._table(name)], self._path(name), overrides)
+        return load_config(_KINDS[self._table(name)], self.row_file(name), overrides)
 
     def translation_row(self, name: str) -> TranslationRow:
         """The settings of a row that is a system."""
@@ -171,11 +170,12 @@ class Library:
             return load_config(TrainConfig, path).training.folder
         return self.task(task).runs / name
 
-    def _path(self, name: str) -> Path:
+    def row_file(self, name: str) -> Path:
+        """Where a row's settings stand."""
         return self.folder / "rows" / f"{name}.toml"
 
     def _table(self, name: str) -> str:
-        path = self._path(name)
+        path = self.row_file(name)
         if not path.is_file():
             raise AlidadeError(f"{name}: there is no such row{suggest_name(name, self.names())}")
         table = tomllib.loads(path.read_text(encoding="utf-8")).get("table")

@@ -34,6 +34,8 @@ class Workshop:
     library: Library
     results: Path
     """The folder of the results, a JSON file a row."""
+    pictures: Path
+    """The folder of the pictures that some rows draw."""
     workers: int = 1
     may_train: bool = True
     tune_sentences: int = 500

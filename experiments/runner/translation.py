@@ -9,6 +9,7 @@ from typing import Any
 from alidade.cli.translate import translate
 from alidade.evaluation.metrics import compare_translations, corpus_bleu, score_translations
 from alidade.io import aside_name, hash_file, read_lines
+from runner.results import TRANSLATING, fingerprints
 from runner.settings import TaskSettings, TranslationRow
 from runner.systems import ReadySystem, Workshop, make_system
 
@@ -35,6 +36,7 @@ def measure_translation(shop: Workshop, name: str, row: TranslationRow) -> dict[
         "training": system.figures,
         "tuned_on": min(shop.tune_sentences, sum(1 for _ in read_lines(task.files(task.dev)[0]))),
         "megabytes": round(size / 1e6, 1),
+        **({} if row.baseline is None else {"baseline": row.baseline}),
         "tests": tests,
     }
 
@@ -77,9 +79,8 @@ def translate_set(shop: Workshop, task: TaskSettings, system: ReadySystem, name:
         aside_name(output).replace(output)
         return {}
 
-    done = shop.stages(system.work / "stages").run(
-        f"translate-{name}", [system.fingerprint, hash_file(source)], [output], work
-    )
+    inputs = [system.fingerprint, hash_file(source), fingerprints(TRANSLATING)]
+    done = shop.stages(system.work / "stages").run(f"translate-{name}", inputs, [output], work)
     return Translated(output, done.fingerprint, done.seconds)
 
 

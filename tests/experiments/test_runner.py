@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -24,10 +25,13 @@ ROWS = {
     "enro/transformer": 'title = "transformer"\ntask = "enro"\ntrain = ["transformer"]\nlexical = "transformer"\n',
     "enro/shipped": (
         'title = "assisted"\ntask = "enro"\ntrain = ["transformer", "aligned", "jumps"]\nlexical = "aligned"\n'
-        'alignment = "jumps"\nform = "int8"\nbaseline = "enro/transformer"\npaper_row = 5\n'
+        'alignment = "jumps"\nform = "int8"\nbaseline = "enro/transformer"\norder = 5\n'
     ),
     "enro/never": 'title = "never"\ntask = "enro"\ntrain = ["never"]\nlexical = "never"\n',
     "dictionary/enro": 'title = "with terms"\nsystems = ["enro/transformer", "enro/shipped"]\n',
+    "dictionary/enro-both": (
+        'title = "lacked by both"\nsystems = ["enro/transformer", "enro/shipped"]\nlacked_by = "all"\n'
+    ),
     "pruning/enro": 'title = "pruned"\nsystem = "enro/shipped"\nsentences = 3\n',
 }
 
@@ -59,7 +63,7 @@ def write_task(folder: Path, lab: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "task.toml").write_text(
         'title = "Toy"\ndata = "../../data"\nruns = "../../runs/enro"\nsource = "en"\ntarget = "ro"\n'
-        'tests = ["test"]\npaper_tests = ["test"]\nmoses = true\n'
+        'tests = ["test"]\nmoses = true\n'
     )
     sides = {name: f'source = "../../data/{name}.en"\ntarget = "../../data/{name}.ro"\n' for name in ("train", "dev")}
     prepare = (
@@ -86,6 +90,7 @@ def workshop(lab: Path, *, may_train: bool = True) -> tuple[Workshop, io.StringI
     shop = Workshop(
         Library(lab / "experiments"),
         lab / "runs" / "results",
+        lab / "runs" / "pictures",
         may_train=may_train,
         tune_sentences=2,
         console=Console(file=said, width=200),
@@ -97,7 +102,7 @@ def workshop(lab: Path, *, may_train: bool = True) -> tuple[Workshop, io.StringI
 def measured(lab: Path) -> Path:
     """The lab with all rows measured that can be."""
     shop, _ = workshop(lab)
-    for name in ("enro/transformer", "enro/shipped", "dictionary/enro", "pruning/enro"):
+    for name in ("enro/transformer", "enro/shipped", "dictionary/enro", "dictionary/enro-both", "pruning/enro"):
         assert measure_row(shop, name)
     shop, _ = workshop(lab, may_train=False)
     assert not measure_row(shop, "enro/never")
@@ -139,9 +144,27 @@ def test_only_what_is_lost_is_made_again(measured: Path) -> None:
     assert translations.read_text() == before
 
 
-def test_an_untrained_row_is_missing_with_its_reason(measured: Path) -> None:
-    assert result(measured, "enro/never") == {"missing": "`never` is not trained"}
-    assert describe_result(measured / "runs" / "results", "enro/never") == "missing: `never` is not trained"
+def test_an_untrained_row_has_no_result_and_its_reason_is_said(measured: Path) -> None:
+    shop, said = workshop(measured, may_train=False)
+    assert not measure_row(shop, "enro/never")
+    assert "enro/never: missing: `never` is not trained" in said.getvalue()
+    assert describe_result(measured / "runs" / "results", "enro/never") == "not measured yet"
+    assert describe_result(measured / "runs" / "results", "enro/shipped").startswith("measured 20")
+
+
+def test_a_result_names_what_it_depends_on(measured: Path) -> None:
+    values = result(measured, "dictionary/enro")
+    assert values["command"] == "python experiments/run.py dictionary/enro"
+    assert isinstance(values["code"], dict)
+    assert {"src/alidade/search", "src/alidade/dictionary"} <= values["code"].keys()
+
+
+def test_changed_code_makes_translations_anew(measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.translation.fingerprints", lambda _: {"src/alidade/search": "other"})
+    shop, said = workshop(measured, may_train=False)
+    assert measure_row(shop, "enro/transformer")
+    assert "translate-test: done in" in said.getvalue()
+    assert "tune: unchanged" in said.getvalue()
 
 
 def test_a_measured_row_is_kept_when_its_model_is_gone(measured: Path) -> None:
@@ -164,22 +187,44 @@ def test_dictionary_and_pruning_have_every_way(measured: Path) -> None:
     for modes in terms["systems"].values():
         assert modes.keys() == {"none", "suggest", "require"}
         assert modes["require"]["used"] >= modes["none"]["used"]
+    both = result(measured, "dictionary/enro-both")["figures"]
+    assert isinstance(both, dict)
+    assert 0 < both["dictionary"]["entries"] <= terms["dictionary"]["entries"]
+    assert all(modes["none"]["used"] == 0 for modes in both["systems"].values())
     pruned = result(measured, "pruning/enro")["figures"]
     assert isinstance(pruned, dict)
     points = {point["pruning"]: point for point in pruned["points"]}
     assert points.keys() == {"none", "threshold", "pairs", "histogram", "exact"}
     assert points["exact"]["same"] == 1.0
-    assert (measured / "runs" / "results" / "pruning" / "enro.png").exists()
+    assert (measured / "runs" / "pictures" / "pruning-enro.png").exists()
 
 
 def test_the_page_shows_ours_the_papers_and_what_is_missing(measured: Path) -> None:
     page = make_report(Library(measured / "experiments"), measured / "runs" / "results")
-    assert "| assisted | 5.0 / 28.1 / 54.3 |" in page
-    assert "`run.py enro/shipped`" in page
-    assert "Missing: enro/never: `never` is not trained." in page
+    assert "| alignment-assisted transformer | 5.0 | 28.1 | 54.3 |" in page
+    assert "| 80 + 80 |" in page
+    assert "| `enro/shipped` |" in page
+    assert "| never | – | – | – |" in page
     assert "tuned on 2 dev sentences" in page
-    assert "| shipped | require | – / – |" in page
+    assert "| shipped | require |" in page
     assert "| exact |" in page
+    assert "‡" not in page.partition("## Translation")[2]
+
+
+def test_a_better_or_worse_score_is_told_apart(measured: Path, tmp_path: Path) -> None:
+    for name in ("enro/transformer", "enro/shipped"):
+        values = json.loads((measured / "runs" / "results" / f"{name}.json").read_text())
+        score = 30.0 if name == "enro/transformer" else 31.0
+        values["figures"]["tests"]["test"] = {metric: {"value": score} for metric in ("BLEU", "TER", "chrF2")}
+        if name == "enro/shipped":
+            values["figures"]["tests"]["test"]["p"] = {"BLEU": 0.01, "TER": 0.01, "chrF2": 0.2}
+        (tmp_path / "enro").mkdir(exist_ok=True)
+        (tmp_path / f"{name}.json").write_text(json.dumps(values))
+    library = Library(measured / "experiments")
+    assert "| 31.0 ▲ | 31.0 ▼ | 31.0 |" in make_report(library, tmp_path)
+    values["figures"]["baseline"] = "enro/another"  # the test was against something else
+    (tmp_path / "enro" / "shipped.json").write_text(json.dumps(values))
+    assert "| 31.0 | 31.0 | 31.0 |" in make_report(library, tmp_path)
 
 
 def test_a_model_is_shipped_with_its_card(measured: Path, tmp_path: Path) -> None:
@@ -206,6 +251,25 @@ def test_all_rows_of_the_project_can_be_read() -> None:
         for run in row.train:
             assert library.training_file(row.task, run).is_file()
         assert row.baseline is None or row.baseline in library.names("translation")
+
+
+def test_a_continued_baseline_is_trained_on_as_its_assisted_system_is() -> None:
+    """The same start, updates and schedule: only what is trained and where it goes may differ."""
+    library = Library()
+    compared = 0
+    for name in library.names("translation"):
+        row = library.translation_row(name)
+        if row.baseline is None or not row.baseline.endswith("-continued"):
+            continue
+        stages = [run for run in row.train if run.startswith("aligned")]
+        continued = library.translation_row(row.baseline).lexical
+        assert stages, name
+        for stage in stages:
+            files = [library.training_file(row.task, run) for run in (stage, continued)]
+            one, other = (tomllib.loads(file.read_text())["training"] for file in files)
+            assert {**one, "folder": ""} == {**other, "folder": ""}, f"{files[0]} and {files[1]}"
+            compared += 1
+    assert compared >= 7
 
 
 def test_a_row_that_is_not_there_names_the_nearest() -> None:
