@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 from alidade.errors import AlidadeError
-from alidade.io import read_json
-from alidade.models.folder import SHIPPED_FOLDER, SHIPPED_MODEL, ModelFolder, load_model_folder, replace_folder
+from alidade.io import read_json, write_folder_aside
+from alidade.models.folder import SHIPPED_FOLDER, SHIPPED_MODEL, ModelFolder, load_model_folder
 from runner.results import RESULTS, Result, read_result
 from runner.settings import EXPERIMENTS, Library
 
@@ -82,12 +82,10 @@ def ship(library: Library, results: Path, output: Path) -> str:
     megabytes = sum(path.stat().st_size for path in source.iterdir()) / 1e6
     if megabytes > MAX_MEGABYTES:
         raise AlidadeError(f"{source} has {megabytes:.1f} MB, and at most {MAX_MEGABYTES:.0f} are shipped")
-    aside = output.with_name(f"{output.name}.partial")
-    shutil.rmtree(aside, ignore_errors=True)
-    shutil.copytree(source, aside)
     card = make_card(load_model_folder(source), result, _num_pairs(task.runs / "corpus"), megabytes)
-    (aside / "README.md").write_text(card, encoding="utf-8")
-    replace_folder(aside, output)
+    with write_folder_aside(output) as aside:
+        shutil.copytree(source, aside, dirs_exist_ok=True)
+        (aside / "README.md").write_text(card, encoding="utf-8")
     return f"{output}: {megabytes:.1f} MB"
 
 

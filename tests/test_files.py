@@ -5,12 +5,25 @@ from __future__ import annotations
 import gzip
 import lzma
 import os
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from alidade import io
 from alidade.errors import AlidadeError
-from alidade.io import aside_name, hash_file, hold_folder, open_text, read_json, read_lines, write_aside, write_json
+from alidade.io import (
+    aside_name,
+    hash_file,
+    hold_folder,
+    open_text,
+    read_json,
+    read_lines,
+    write_aside,
+    write_folder_aside,
+    write_json,
+)
 
 
 def test_plain_gz_and_xz_read_alike(tmp_path: Path) -> None:
@@ -114,3 +127,50 @@ def test_a_folder_is_held_by_one(tmp_path: Path) -> None:
                 pass
     with hold_folder(tmp_path / "work"):
         pass
+
+
+def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "folder"
+    with write_folder_aside(path) as aside:
+        (aside / "one").write_text("1")
+        assert not path.exists()
+    with pytest.raises(ZeroDivisionError), write_folder_aside(path) as aside:  # noqa: PT012
+        (aside / "two").write_text("2")
+        raise ZeroDivisionError
+    assert [file.name for file in path.iterdir()] == ["one"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_a_folder_takes_the_place_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_exchange: bool
+) -> None:
+    if not can_exchange:
+        monkeypatch.setattr(io, "_exchange", lambda _one, _other: False)
+    for content in ("1", "2", "3"):
+        with write_folder_aside(tmp_path / "folder") as aside:
+            (aside / "file").write_text(content)
+        assert (tmp_path / "folder" / "file").read_text() == content
+        assert list(tmp_path.iterdir()) == [tmp_path / "folder"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux exchanges folders in one step")
+def test_a_reader_always_finds_a_whole_folder(tmp_path: Path) -> None:
+    path = tmp_path / "folder"
+    is_over, missed = threading.Event(), 0
+
+    def read() -> None:
+        nonlocal missed
+        while not is_over.is_set():
+            missed += not (path / "file").exists()
+
+    with write_folder_aside(path) as aside:
+        (aside / "file").write_text("0")
+    reader = threading.Thread(target=read)
+    reader.start()
+    for number in range(300):
+        with write_folder_aside(path) as aside:
+            (aside / "file").write_text(str(number))
+    is_over.set()
+    reader.join()
+    assert missed == 0

@@ -1,15 +1,19 @@
-"""Progress bars with rate and remaining time; quiet when the output is no terminal.
-
-Reading text with errors that name the place, and writing files that are never half there."""
+"""Files and progress: reading text with errors that name the place, writing files and folders that are never half
+there, and progress bars with rate and remaining time, quiet when the output is no terminal.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import gzip
 import hashlib
 import json
 import lzma
+import os
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
@@ -136,6 +140,54 @@ def write_aside(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
         raise
 
 
+@contextlib.contextmanager
+def write_folder_aside(path: Path) -> Iterator[Path]:
+    """A folder to fill that gets its name only when it is complete; see `write_aside`. An older one is replaced."""
+    aside = aside_name(path)
+    shutil.rmtree(aside, ignore_errors=True)
+    try:
+        aside.mkdir(parents=True)
+        yield aside
+        replace_folder(aside, path)
+    except OSError as error:
+        shutil.rmtree(aside, ignore_errors=True)
+        if error.filename is not None and not Path(os.fsdecode(error.filename)).is_relative_to(aside):
+            raise  # another file's trouble
+        raise AlidadeError(f"{path}: cannot be written: {error.strerror or error}") from None
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+
+
+def replace_folder(new: Path, path: Path) -> None:
+    """Give a complete folder its name, in the place of an older one.
+
+    Linux exchanges the two in one step, so that a reader always finds a whole folder. Elsewhere the older one is named
+    `.old` for the moment that the new one needs to take its place, and is still there if all ends in between.
+    """
+    if not path.exists():
+        new.rename(path)
+        return
+    old = new
+    if not _exchange(new, path):
+        old = path.with_name(f"{path.name}.old")
+        shutil.rmtree(old, ignore_errors=True)
+        path.rename(old)
+        new.rename(path)
+    shutil.rmtree(old)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two paths change places in one step; False if this system or file system cannot."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform.startswith("linux") else None
+    return rename is not None and rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _RENAME_EXCHANGE) == 0
+
+
+_HERE = -100
+"""AT_FDCWD: a relative path starts at the working directory."""
+_RENAME_EXCHANGE = 2
+
+
 def aside_name(path: Path) -> Path:
     """Where a file is written until it is complete; the next attempt overwrites what a kill has left there."""
     return path.with_name(f"{path.name}.partial")
@@ -145,7 +197,7 @@ def aside_name(path: Path) -> Path:
 def hold_folder(folder: Path) -> Iterator[None]:
     """Keep other processes from working in a folder; the operating system lets go even after a kill."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as file:
+    with (folder / ".lock").open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,13 +1,4 @@
-"""Weights that take less room on a disk: in half precision, or in eight bits with a scale for each row.
-
-They are read back as float32, so nothing else in the project knows of them. A matrix in eight bits is W = scales * Q,
-Q of whole numbers from -127 to 127; each of its numbers is off by at most half a scale, 0.4 % of the largest weight of
-its row. Vectors (biases, norms) are few and stay as they are.
-
-
-The model in the box: what translates when nobody says which model to take.
-
-Model folders: everything needed to translate, as safetensors, JSON and sentencepiece models.
+"""Model folders: everything needed to translate, as safetensors, JSON and sentencepiece models.
 
     model.json                 the settings of each role, the vocabularies' fingerprints
     weights.safetensors        all weights, named by role: lexical.*, alignment.*
@@ -15,7 +6,13 @@ Model folders: everything needed to translate, as safetensors, JSON and sentence
     subwords.target.model
     search.json                how to search (`alidade tune` writes it)
 
-Nothing in it can run code. A folder is written aside and renamed, so it is there whole or not at all.
+Nothing in it can run code. A folder is written aside and renamed, so it is there whole or not at all. One of them is in
+the box (`default_model`): it translates when nobody says which model to take.
+
+Weights may take less room on a disk, in half precision or in eight bits with a scale for each row; they are read back
+as float32, so nothing else in the project knows of it. A matrix in eight bits is W = scales * Q, Q of whole numbers
+from -127 to 127; each of its numbers is off by at most half a scale, 0.4 % of the largest weight of its row. Vectors
+(biases, norms) are few and stay as they are.
 """
 
 from __future__ import annotations
@@ -42,7 +39,7 @@ from alidade.config import (
     parse_settings,
 )
 from alidade.errors import AlidadeError
-from alidade.io import read_json, write_json
+from alidade.io import read_json, write_folder_aside, write_json
 from alidade.models.system import System, build_system
 from alidade.text.normalise import normalise_as_set
 from alidade.text.subwords import Subwords
@@ -195,17 +192,14 @@ def save_model_folder(
         target=describe_vocabulary(target_subwords),
         normalisation=normalisation or NormalisationSettings(),
     )
-    aside = path.with_name(f"{path.name}.partial")
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
-    write_json(aside / MODEL_FILE, description.model_dump(mode="json"))
-    save_file(compact_weights(named_weights(system), form), aside / WEIGHTS_FILE)
-    # safetensors lets nobody but its owner read a file; who may read the folder is not its business.
-    (aside / WEIGHTS_FILE).chmod((aside / MODEL_FILE).stat().st_mode)
-    source_subwords.save(aside / SOURCE_SUBWORDS_FILE)
-    target_subwords.save(aside / TARGET_SUBWORDS_FILE)
-    save_search_settings(aside, search or SearchSettings())
-    replace_folder(aside, path)
+    with write_folder_aside(path) as aside:
+        write_json(aside / MODEL_FILE, description.model_dump(mode="json"))
+        write_weights(aside / WEIGHTS_FILE, compact_weights(named_weights(system), form))
+        # safetensors lets nobody but its owner read a file; who may read the folder is not its business.
+        (aside / WEIGHTS_FILE).chmod((aside / MODEL_FILE).stat().st_mode)
+        source_subwords.save(aside / SOURCE_SUBWORDS_FILE)
+        target_subwords.save(aside / TARGET_SUBWORDS_FILE)
+        save_search_settings(aside, search or SearchSettings())
 
 
 def save_search_settings(path: Path, search: SearchSettings) -> None:
@@ -213,16 +207,12 @@ def save_search_settings(path: Path, search: SearchSettings) -> None:
     write_json(path / SEARCH_FILE, search.model_dump(mode="json"))
 
 
-def replace_folder(new: Path, path: Path) -> None:
-    """Give a complete folder its name, in the place of an older one."""
-    if path.exists():
-        old = path.with_name(f"{path.name}.old")
-        shutil.rmtree(old, ignore_errors=True)
-        path.rename(old)
-        new.rename(path)
-        shutil.rmtree(old)
-    else:
-        new.rename(path)
+def write_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
+    """Write a safetensors file."""
+    try:
+        save_file(dict(weights), path)
+    except SafetensorError as error:
+        raise AlidadeError(f"{path}: cannot be written: {error}") from None
 
 
 def load_model_folder(path: Path) -> ModelFolder:
