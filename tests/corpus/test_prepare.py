@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,13 @@ def test_the_pieces_of_another_corpus(tmp_path: Path) -> None:
 def test_pieces_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(AlidadeError, match=r"there is no subwords\.source\.model; name a folder that"):
         prepare(config(tmp_path, subwords={"like": tmp_path / "nowhere"}))
+
+
+def test_a_missing_aligner_is_noticed_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "eflomal", None)
+    with pytest.raises(AlidadeError, match="eflomal is not installed"):
+        prepare(config(tmp_path, aligner={"kind": "eflomal"}))
+    assert not (tmp_path / "corpus").exists()
 
 
 def test_eflomal_finds_the_words(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """Where training alignments come from: eflomal, or Pharaoh files that any other aligner wrote.
 
 eflomal (Östling and Tiedemann, 2016) samples alignments in both directions from two files of space-separated units.
-It is GPL-licensed and therefore optional: imported only when it runs. Its sampler is seeded by the system, so two
-runs differ in a few links. Units are compared in lower case (eflomal lowers them itself).
+It is GPL-licensed and therefore optional: imported only when it runs. It draws its random numbers from the system and
+takes no seed, so two runs differ in a few links. Units are compared in lower case (eflomal lowers them itself).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TextIO, TypeVar
 
 from alidade.alignment.links import Alignment, GoldAlignment
-from alidade.errors import AlidadeError
+from alidade.errors import AlidadeError, require_extra
 from alidade.io import aside_name, count_lines, read_lines
 
 Parsed = TypeVar("Parsed")
@@ -31,7 +31,7 @@ class EflomalAligner:
         written `source-target`. priors: where to keep what was learned, for `align_with_priors`. No file appears
         under its name before all are complete.
         """
-        eflomal = _import_eflomal()
+        eflomal = import_eflomal()
         outputs = [path for path in (forward, reverse, priors) if path is not None]
         with _written_aside(outputs) as aside:
             _run_eflomal(eflomal, source, target, aside[forward], aside[reverse], None)
@@ -40,7 +40,7 @@ class EflomalAligner:
 
     def align_with_priors(self, source: Path, target: Path, forward: Path, reverse: Path, priors: Path) -> None:
         """Align further pairs, a dev set for example, with what `align_files` learned and kept in `priors`."""
-        eflomal = _import_eflomal()
+        eflomal = import_eflomal()
         if not priors.exists():
             raise AlidadeError(f"{priors}: no such file; it is written when the training bitext is aligned")
         with _written_aside([forward, reverse]) as aside:
@@ -57,16 +57,9 @@ def read_gold_alignments(path: Path, *, one_based: bool = False) -> Iterator[Gol
     return _parse_lines(path, lambda line: GoldAlignment.parse(line, one_based=one_based))
 
 
-def _import_eflomal() -> ModuleType:
-    try:
-        import eflomal
-    except ImportError:
-        raise AlidadeError(
-            "the aligner eflomal is not installed: run `pip install eflomal==2.0.0` (it needs a C compiler), or give "
-            'another aligner\'s links with aligner.kind = "pharaoh"'
-        ) from None
-    assert isinstance(eflomal, ModuleType)
-    return eflomal
+def import_eflomal() -> ModuleType:
+    """The aligner's module; an error says how to get it."""
+    return require_extra("eflomal", "eflomal", 'give another aligner\'s links with aligner.kind = "pharaoh"')
 
 
 def _run_eflomal(

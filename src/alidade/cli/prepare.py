@@ -29,7 +29,8 @@ def prepare(
 
     Reads the bitexts that CONFIG.toml names (two line-parallel files, TSV or TMX; plain, .gz or .xz), cleans them,
     learns subwords, aligns the words of both sides, and writes the folder that `alidade train` reads. Stages whose
-    inputs have not changed are skipped, so a second run is quick and a stopped one goes on where it was.
+    inputs have not changed are skipped, so a second run is quick and a stopped one goes on where it was. The aligner
+    eflomal takes no seed: two folders prepared from the same bitext differ in a few positions.
 
     **Example:** `alidade prepare experiments/multi30k/prepare.toml --set subwords.vocabulary_size=5000`
 

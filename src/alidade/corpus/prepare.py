@@ -26,6 +26,7 @@ from typing import Any
 
 from rich.console import Console
 
+from alidade.alignment.statistical import import_eflomal
 from alidade.config import PrepareConfig
 from alidade.corpus.arrays import SIDES, Layout
 from alidade.corpus.bpe_dropout import apply_bpe_dropout
@@ -230,6 +231,8 @@ class Preparation:
             raise AlidadeError(
                 f'aligner.train_links and dev_links are for aligner.kind = "pharaoh", not "{aligner.kind}"'
             )
+        if aligner.kind == "eflomal":
+            import_eflomal()  # before the stages that come first take their time
 
     def _subwords(self) -> tuple[Subwords, Subwords]:
         config = self.config
