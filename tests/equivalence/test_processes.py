@@ -11,7 +11,7 @@ from alidade.training.loop import train
 from small_runs import ALIGNED, JUMPS, logged, run_config, write_config
 
 JOINT = {"lexical": ALIGNED | {"dropout": 0.0}, "alignment": JUMPS | {"dropout": 0.0, "encoder": "lexical"}}
-UPDATES = {"steps": 30, "validate_every": 10, "save_every": 10, "average_last": 2}
+UPDATES = {"steps": 30, "validate_every": 10, "save_every": 10, "average_last": 2, "bleu_every": 30}
 
 
 def torchrun(config: Path, num_processes: int) -> None:
@@ -52,3 +52,5 @@ def test_two_processes_give_the_course_of_one(lexicon_corpus: Path, one_process:
     config = run_config(tmp_path / "two", lexicon_corpus, **JOINT, **UPDATES, accumulate=2)
     torchrun(write_config(tmp_path / "two.toml", config), num_processes=2)
     assert_same_course(tmp_path / "two", one_process)
+    assert "bleu" in logged(tmp_path / "two", "dev")[-1]  # both processes translate a half
+    assert not list((tmp_path / "two").glob("dev.*"))

@@ -1,11 +1,13 @@
 """A run that is killed, at whatever moment, arrives at the weights of a run that was not, to the last bit."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,8 +15,8 @@ import torch
 from alidade.config import TrainConfig
 from alidade.errors import AlidadeError
 from alidade.hardware import has_onednn
+from alidade.io import hold_folder
 from alidade.training.loop import train
-from alidade.training.run_folder import Checkpoints
 from small_runs import ALIGNED, JUMPS, TRANSFORMER, final_weights, logged, run_config, write_config
 
 
@@ -84,7 +86,7 @@ def test_sigterm_leaves_a_checkpoint_of_the_last_update(lexicon_corpus: Path, tm
     _, message = process.communicate()
     assert process.returncode == 130
     assert b"run the same command again to go on" in message
-    assert Checkpoints(tmp_path / "run" / "checkpoints").last() is not None
+    assert list((tmp_path / "run" / "checkpoints").iterdir())
 
 
 def stop_after(config: TrainConfig, steps: int) -> None:
@@ -139,3 +141,37 @@ def test_a_damaged_checkpoint_is_named(lexicon_corpus: Path, tmp_path: Path) -> 
     weights.write_bytes(weights.read_bytes()[:100])
     with pytest.raises(AlidadeError, match=r"moments.safetensors: damaged or missing .* remove the folder"):
         train(config)
+
+
+def test_a_second_run_in_the_folder_is_refused(lexicon_corpus: Path, tmp_path: Path) -> None:
+    config = run_config(tmp_path / "run", lexicon_corpus)
+    with hold_folder(tmp_path / "run"), pytest.raises(AlidadeError, match="another process is working in this folder"):
+        train(config)
+    assert not (tmp_path / "run" / "checkpoints").exists()
+    train(config)
+
+
+@pytest.mark.parametrize("file", ["validated/00000004/weights.safetensors", "checkpoints/00000012/moments.safetensors"])
+def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(
+    lexicon_corpus: Path, tmp_path: Path, file: str
+) -> None:
+    settings: dict[str, Any] = {"average_last": 3, "save_every": 12}
+    train(run_config(tmp_path / "whole", lexicon_corpus, **settings))
+    largest = (tmp_path / "whole" / file).stat().st_size - 1  # a file that grows beyond it is as if the disk were full
+
+    config = write_config(tmp_path / "run.toml", run_config(tmp_path / "run", lexicon_corpus, **settings))
+    limited = subprocess.run(
+        [sys.executable, "-m", "alidade", "train", str(config)],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest)),
+        capture_output=True,
+        text=True,
+    )
+    assert limited.returncode == 2
+    assert "cannot be written" in limited.stderr
+    assert "Traceback" not in limited.stderr
+    assert [path for path in (tmp_path / "run").rglob("*") if path.name.endswith((".partial", ".old"))] == []
+
+    resumed = start(config)
+    assert resumed.communicate()[1] is not None
+    assert resumed.returncode == 0
+    assert_same_weights(tmp_path / "run", tmp_path / "whole")

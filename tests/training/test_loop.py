@@ -11,7 +11,7 @@ from alidade.config import NormalisationSettings, PrepareConfig
 from alidade.corpus.prepare import Preparation
 from alidade.models.folder import load_model_folder, read_weights
 from alidade.training.loop import train
-from alidade.training.monitor import Display
+from alidade.training.monitor import Monitor
 from small_runs import ALIGNED, JUMPS, TRANSFORMER, final_weights, logged, run_config
 
 
@@ -72,12 +72,12 @@ def test_dev_bleu_comes_from_the_real_search(lexicon_corpus: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_the_display_shows_figures(is_terminal: bool) -> None:
+def test_the_monitor_shows_figures(tmp_path: Path, is_terminal: bool) -> None:
     console = Console(force_terminal=is_terminal, record=True, width=160)
-    with Display(100, 0, console) as display:
+    with Monitor(tmp_path, 100, 0, console) as monitor:
         figures = {"lexical.perplexity": 12.34, "lexical.accuracy": 0.5}
-        display.show_update(50, {"loss": 3.2, "tokens_per_second": 2500.0, "updates_per_second": 0.5, **figures})
-        display.show_validation(50, {**figures, "bleu": 31.4}, is_best=True)
+        monitor.note_update(50, {"loss": 3.2, "tokens_per_second": 2500.0, "updates_per_second": 0.5, **figures})
+        monitor.note_validation(50, {**figures, "bleu": 31.4}, is_best=True)
     shown = console.export_text()
     assert "loss 3.200" in shown
     assert "2.5k tokens/s" in shown

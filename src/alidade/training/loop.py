@@ -11,6 +11,8 @@ import contextlib
 import datetime as dt
 import math
 import os
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
@@ -25,15 +27,16 @@ from alidade.corpus.batching import BatchPlan, Update, batches_of_all, make_batc
 from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
 from alidade.hardware import has_onednn, keep_freed_memory
+from alidade.io import hold_folder
 from alidade.models.folder import initialise_from
 from alidade.models.layers import round_factors
-from alidade.models.system import System, build_system
+from alidade.models.system import Role, System, build_system
 from alidade.training.checks import check_resuming, check_training
-from alidade.training.monitor import Display, Log, Meter, Stopwatch
-from alidade.training.objective import Objective, learning_rate
-from alidade.training.run_folder import Checkpoints, History, Results, load_checkpoint
+from alidade.training.monitor import Meter, Monitor
+from alidade.training.objective import Objective, Tally, figures_of, learning_rate
+from alidade.training.run_folder import History, RunFolder, load_checkpoint
 from alidade.training.stop import StopSignals
-from alidade.training.validation import Scores, validate
+from alidade.training.validation import dev_bleu, validate
 
 REPORT_EVERY = 10
 """Updates between two lines of training figures."""
@@ -46,7 +49,8 @@ SLOW_ROUNDING = (
 
 def train(config: TrainConfig, console: Console | None = None) -> Path:
     """Train what the settings say, from the start or from the last checkpoint; returns the finished model folder."""
-    return make_trainer(config, console).run()
+    with _hold_run_folder(config.training.folder):
+        return make_trainer(config, console).run()
 
 
 def make_trainer(config: TrainConfig, console: Console | None = None) -> Trainer:
@@ -57,18 +61,18 @@ def make_trainer(config: TrainConfig, console: Console | None = None) -> Trainer
     fabric = _launch(config.training)
     if config.training.threads:
         torch.set_num_threads(config.training.threads)
-    checkpoints = Checkpoints(config.training.folder / "checkpoints")
+    folder = RunFolder(config, corpus)
     if fabric.global_rank == 0:
-        check_resuming(config, corpus, is_resumed=checkpoints.last() is not None)
+        check_resuming(config, corpus, is_resumed=folder.last_checkpoint() is not None)
     fabric.barrier()
-    return Trainer(config, corpus, checkpoints, fabric, console or Console(stderr=True))
+    return Trainer(config, corpus, folder, fabric, console or Console(stderr=True))
 
 
 class Trainer:
     """One run: what is trained, with what, and how far it is."""
 
     def __init__(
-        self, config: TrainConfig, corpus: PreparedCorpus, checkpoints: Checkpoints, fabric: Fabric, console: Console
+        self, config: TrainConfig, corpus: PreparedCorpus, folder: RunFolder, fabric: Fabric, console: Console
     ) -> None:
         self.settings = config.training
         self.corpus = corpus
@@ -92,8 +96,7 @@ class Trainer:
             max_length=self.settings.max_length,
             seed=self.settings.seed,
         )
-        self.checkpoints = checkpoints
-        self.results = Results(config, corpus)
+        self.folder = folder
         self.history = self._resume()
         self.console = console
         self.meter = Meter()
@@ -104,39 +107,39 @@ class Trainer:
 
     def run(self) -> Path:
         """Go on until all updates are done or patience is at its end; write the finished model."""
-        if self.history.is_over(self.settings) and self.results.is_finished(self.history):
+        if self.history.is_over(self.settings) and self.folder.is_finished(self.history):
             if self.is_first_process:
                 self.console.print(
                     f"{self.settings.folder}: finished at update {self.history.step}, nothing is left to do; the "
-                    f"model is in {self.results.model}",
+                    f"model is in {self.folder.model}",
                     highlight=False,
                     soft_wrap=True,
                 )
-            return self.results.model
+            return self.folder.model
         step = self.history.step
         with (
-            Display(self.settings.steps, step, self.console, is_shown=self.is_first_process) as self.display,
-            Log(self.settings.folder, step) if self.is_first_process else contextlib.nullcontext() as self.log,
+            Monitor(
+                self.folder.path, self.settings.steps, step, self.console, is_used=self.is_first_process
+            ) as self.monitor,
             StopSignals(is_used=self.fabric.world_size == 1) as signals,
         ):
             if self.is_rounding and not has_onednn(torch.bfloat16):
-                self.display.say(SLOW_ROUNDING)
+                self.monitor.say(SLOW_ROUNDING)
             if step:
-                self.display.say(f"going on from {self.checkpoints.last()}")
+                self.monitor.say(f"going on from {self.folder.last_checkpoint()}")
             if not self.history.is_over(self.settings):
                 self._train(signals)
             self._finish()
-        return self.results.model
+        return self.folder.model
 
     def _resume(self) -> History:
-        last = self.checkpoints.last()
+        last = self.folder.last_checkpoint()
         return History() if last is None else load_checkpoint(last, self.system, self.optimizer.optimizer)
 
     def _train(self, signals: StopSignals) -> None:
         self.objective.train()
-        stopwatch = Stopwatch()
         for update in self.plan.updates_from(self.history.step):
-            self._update(update, stopwatch)
+            self._update(update)
             is_last = self.history.step >= self.settings.steps
             if is_last or self._is_due(self.settings.validate_every):
                 self._validate()
@@ -146,13 +149,13 @@ class Trainer:
             if is_last:
                 return
             if signals.is_requested:
-                self.display.say(f"stopped at update {self.history.step}; run the same command again to go on")
+                self.monitor.say(f"stopped at update {self.history.step}; run the same command again to go on")
                 raise KeyboardInterrupt
 
-    def _update(self, update: Update, stopwatch: Stopwatch) -> None:
+    def _update(self, update: Update) -> None:
         """One change of the weights, from gradients of the mean loss of all the update's tokens."""
         step = self.history.step + 1
-        stopwatch.lap()
+        started = time.perf_counter()
         _seed_update(self.settings.seed, step, self.fabric.global_rank)
         sums = self._compute_gradients(update)
         gradient_norm = self._clip_gradients()
@@ -163,7 +166,7 @@ class Trainer:
         self.optimizer.step()
         self.optimizer.zero_grad()
 
-        seconds = stopwatch.lap()
+        seconds = time.perf_counter() - started
         self.history = self.history.after_update(seconds)
         self.meter.add_update(
             dict(zip(self.trained_roles, sums.tolist(), strict=True)),
@@ -173,7 +176,7 @@ class Trainer:
             gradient_norm=gradient_norm,
         )
         if step % REPORT_EVERY == 0:
-            self._report_training()
+            self.monitor.note_update(step, self.meter.read())
 
     def _compute_gradients(self, update: Update) -> Tensor:
         """Gradients of this process's parts, exchanged with the others.
@@ -202,7 +205,7 @@ class Trainer:
     def _check_finite(self, step: int, loss: float, gradient_norm: float) -> None:
         if math.isfinite(loss) and math.isfinite(gradient_norm):
             return
-        last = self.checkpoints.last()
+        last = self.folder.last_checkpoint()
         where = "there is no checkpoint yet" if last is None else f"the last good checkpoint is {last}"
         raise AlidadeError(
             f"the loss of update {step} is {loss} and the norm of its gradient {gradient_norm}: training cannot go on; "
@@ -210,72 +213,70 @@ class Trainer:
             "in another training.folder"
         )
 
-    def _report_training(self) -> None:
-        figures = self.meter.read()
-        self.display.show_update(self.history.step, figures)
-        if self.log is not None:
-            self.log.write("train", self.history.step, figures)
-
     def _validate(self) -> None:
         """Validate the present weights and keep them as a snapshot."""
-        scores = self._scores()
-        self.history = self.history.after_validation(self._dev_loss(scores), self.settings)
+        tallies = self._validate_roles()
+        self.history = self.history.after_validation(self._dev_loss(tallies), self.settings)
         best = self.history.best
         is_best = best is not None and best.step == self.history.step
         if self.is_first_process:
-            self.results.save(self.results.snapshot(self.history.step), self.system)
+            self.folder.save_model(self.folder.snapshot(self.history.step), self.system)
             if is_best:
-                self.results.save(self.results.best, self.system)
-        figures = _figures(scores)
-        if self.is_first_process and self._is_due(self.settings.bleu_every):
+                self.folder.save_model(self.folder.best, self.system)
+        figures = figures_of(tallies)
+        if self._is_due(self.settings.bleu_every):
+            self.fabric.barrier()  # the snapshot is there for all
             figures["bleu"] = self._dev_bleu()
-        self.display.show_validation(self.history.step, figures, is_best=is_best)
-        if self.log is not None:
-            self.log.write("dev", self.history.step, figures)
+        self.monitor.note_validation(self.history.step, figures, is_best=is_best)
 
     def _is_due(self, every: int) -> bool:
         return every > 0 and self.history.step % every == 0
 
     def _dev_bleu(self) -> float:
-        from alidade.training.validation import dev_bleu  # the search, which most runs do not need
-
         assert self.corpus.dev is not None  # check_training has seen to it
-        snapshot = self.results.snapshot(self.history.step)
-        return dev_bleu(snapshot, self.corpus.dev, self.corpus.target_subwords.language)
+        snapshot = self.folder.snapshot(self.history.step)
+        language = self.corpus.target_subwords.language
+        return dev_bleu(snapshot, self.corpus.dev, language, self.folder.path, self.fabric)
 
-    def _scores(self) -> Scores:
+    def _validate_roles(self) -> dict[Role, Tally]:
         assert self.corpus.dev is not None  # check_training has seen to it
         return validate(self.system, batches_of_all(self.corpus.dev, DEV_BATCH_TOKENS), self.fabric)
 
-    def _dev_loss(self, scores: Scores) -> float:
+    def _dev_loss(self, tallies: dict[Role, Tally]) -> float:
         """What snapshots are compared by."""
-        return sum(scores[role].loss for role in self.trained_roles)
+        return sum(tallies[role].loss for role in self.trained_roles)
 
     def _save(self) -> None:
         if self.is_first_process:
-            self.checkpoints.save(self.system, self.optimizer.optimizer, self.history)
-            self.results.forget_snapshots(self.checkpoints.histories())
+            self.folder.save_checkpoint(self.system, self.optimizer.optimizer, self.history)
         self.fabric.barrier()
 
     def _finish(self) -> None:
         """Write the finished model: the mean of the last snapshots, or the best one if that is better."""
         best, latest = self.history.best, self.history.latest(self.settings.average_last)
         assert best is not None  # the last update was validated
-        self.results.load_mean(self.system, latest)
-        scores = self._scores()
-        if self._dev_loss(scores) >= best.loss:
+        self.folder.load_mean(self.system, latest)
+        tallies = self._validate_roles()
+        if self._dev_loss(tallies) >= best.loss:
             latest = (best,)
-            self.results.load(self.system, best)
-            scores = self._scores()
+            self.folder.load_snapshot(self.system, best)
+            tallies = self._validate_roles()
         if self.is_first_process:
-            self.results.save(self.results.model, self.system)
-            figures = _figures(scores)
+            self.folder.save_model(self.folder.model, self.system)
             weights_of = [snapshot.step for snapshot in latest]
-            self.results.finish(self.history, {"weights_of_updates": weights_of, **figures})
+            self.folder.finish(self.history, {"weights_of_updates": weights_of, **figures_of(tallies)})
         self.fabric.barrier()
         names = ", ".join(str(snapshot.step) for snapshot in latest)
         spent = dt.timedelta(seconds=round(self.history.seconds))
-        self.display.say(f"{self.results.model}: the finished model, from the weights of update {names}, after {spent}")
+        self.monitor.say(f"{self.folder.model}: the finished model, from the weights of update {names}, after {spent}")
+
+
+@contextlib.contextmanager
+def _hold_run_folder(folder: Path) -> Iterator[None]:
+    """Keep a second run out of the folder; of several processes of one run, the first one does."""
+    is_first = os.environ.get("RANK", "0") == "0"
+    with hold_folder(folder) if is_first else contextlib.nullcontext():
+        yield
 
 
 def _launch(settings: TrainingSettings) -> Fabric:
@@ -314,9 +315,3 @@ def _trained_roles(config: TrainConfig) -> set[str]:
 def _seed_update(seed: int, step: int, process: int) -> None:
     """Dropout depends on the update and the process, and on nothing that came before."""
     torch.manual_seed(int(np.random.SeedSequence([seed, step, process]).generate_state(1, np.uint64)[0]))
-
-
-def _figures(scores: Scores) -> dict[str, float]:
-    return {
-        f"{role}.{name}": getattr(score, name) for role, score in scores.items() for name in ("perplexity", "accuracy")
-    }

@@ -1,10 +1,11 @@
-"""The learning rate of each update: a pure function of its number, so that a resumed run needs no state for it.
+"""What training minimises, as one module: a system's features, through its output layers, to its losses.
 
-From features to the label-smoothed cross entropy, without ever holding all logits.
+`Objective` is a module of its own because all that depends on weights has to happen inside `forward`, where Lightning
+Fabric sees it: mixed precision and the exchange of gradients between processes hang on that.
 
 The logits of a batch are the largest tensor of training: 4,096 tokens times 32,000 pieces are half a gigabyte,
-and a plain cross entropy holds them three times (logits, log-softmax, gradient). Here they are made a chunk of
-rows at a time, become their own gradient in place, and are gone before the next chunk. What is kept is the
+and a plain cross entropy holds them three times (logits, log-softmax, gradient). `token_loss` makes them a chunk of
+rows at a time; they become their own gradient in place and are gone before the next chunk. What is kept is the
 gradient of the features, of the output layer's weight and of its bias.
 
 With smoothing s, the loss of a token with logits z and target t is (1 - s) * nll + s * uniform, where
@@ -16,18 +17,12 @@ so the log-sum-exp, the target's logit and the mean logit are enough. The mean l
 it is one product with the mean row of the weight.
 
 Dimensions: N real target tokens, D width of the features, V classes.
-
-
-What training minimises, as one module: a system's features, through its output layers, to its losses.
-
-It is a module of its own because all that depends on weights has to happen inside `forward`, where Lightning Fabric
-sees it: mixed precision and the exchange of gradients between processes hang on that.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,24 +36,54 @@ from alidade.hardware import has_onednn, multiply, multiply_matrices
 from alidade.models.layers import Linear
 from alidade.models.system import Role, System
 
-
-def learning_rate(step: int, settings: TrainingSettings) -> float:
-    """The learning rate of update number `step`, counted from 1.
-
-    It rises linearly to its peak during the warm-up; then it falls with the inverse square root of the step, or
-    stays. In the cool-down, the last updates, it goes on linearly from there to (almost) nothing.
-    """
-    rise = min(step / settings.warmup, 1.0)
-    left = min((settings.steps + 1 - step) / (settings.cooldown + 1), 1.0)
-    if settings.schedule == "constant":
-        return settings.learning_rate * rise * left
-    return settings.learning_rate * min(rise, math.sqrt(settings.warmup / step)) * left
-
-
 CHUNK_LOGITS = 2**23
 """Logits in one chunk: 32 MB of float32. Smaller chunks make slow matrix products, larger ones leave the cache."""
 SMALLEST_CHUNK = 512
 """Rows of a chunk at least, so that the matrix products stay efficient for large vocabularies."""
+
+
+class Objective(nn.Module):
+    """The losses of some roles of a system; the others are frozen."""
+
+    def __init__(self, system: System, roles: Collection[Role], label_smoothing: float) -> None:
+        super().__init__()
+        self.system = system
+        self.trained_roles = tuple(role for role in system.roles if role in roles)
+        self.label_smoothing = label_smoothing
+        for role, model in system.roles.items():
+            if role not in roles:
+                model.requires_grad_(False)
+
+    def train(self, mode: bool = True) -> Objective:
+        """A frozen model never drops out."""
+        super().train(mode)
+        for role, model in self.system.roles.items():
+            if role not in self.trained_roles:
+                model.eval()
+        return self
+
+    def forward(self, *batch: Any) -> dict[Role, Tensor]:
+        """(3,) for each trained role, summed over the batch's tokens: loss, negative log-likelihood, correct ones.
+
+        batch: the fields of a `Batch`. Fabric walks through the arguments and results of modules, and does not
+        accept frozen dataclasses there.
+        """
+        sums = role_losses(self.system, Batch(*batch), self.trained_roles, self.label_smoothing)
+        return {role: torch.stack([loss.loss, loss.nll, loss.num_correct]) for role, loss in sums.items()}
+
+
+def role_losses(
+    system: System, batch: Batch, roles: Collection[Role], label_smoothing: float = 0.0
+) -> dict[Role, TokenLoss]:
+    """The loss of each of these roles on a batch."""
+    losses: dict[Role, TokenLoss] = {}
+    for role, features in system(batch, roles).items():
+        model: Any = system.roles[role]
+        output: Linear = model.output
+        if torch.is_grad_enabled():
+            features = features.to(output.factors)
+        losses[role] = token_loss(features, output.weight, output.bias, model.targets(batch), label_smoothing)
+    return losses
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +96,40 @@ class TokenLoss:
     """Negative log-likelihood, natural logarithm: exp(nll / N) is the perplexity."""
     num_correct: Tensor
     """Tokens whose target has the highest logit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How one role did on some tokens, in plain numbers."""
+
+    nll: float
+    """Negative log-likelihood, summed over the tokens."""
+    num_correct: float
+    num_tokens: int
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.nll + other.nll, self.num_correct + other.num_correct, self.num_tokens + other.num_tokens)
+
+    @property
+    def loss(self) -> float:
+        """Negative log-likelihood of a token."""
+        return self.nll / self.num_tokens
+
+    @property
+    def perplexity(self) -> float:
+        return math.exp(min(self.loss, 700.0))  # beyond that it is no float any more
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the tokens that the model finds most likely."""
+        return self.num_correct / self.num_tokens
+
+
+def figures_of(tallies: Mapping[Role, Tally]) -> dict[str, float]:
+    """What is shown and logged of each role, by name."""
+    return {
+        f"{role}.{name}": getattr(tally, name) for role, tally in tallies.items() for name in ("perplexity", "accuracy")
+    }
 
 
 def token_loss(
@@ -208,45 +267,14 @@ def _chunks(num_rows: int, num_classes: int) -> list[slice]:
     return [slice(start, start + size) for start in range(0, num_rows, size)]
 
 
-class Objective(nn.Module):
-    """The losses of some roles of a system; the others are frozen."""
+def learning_rate(step: int, settings: TrainingSettings) -> float:
+    """The learning rate of update number `step`, counted from 1: a pure function, so that a resumed run needs no state.
 
-    def __init__(self, system: System, roles: Collection[Role], label_smoothing: float) -> None:
-        super().__init__()
-        self.system = system
-        self.trained_roles = tuple(role for role in system.roles if role in roles)
-        self.label_smoothing = label_smoothing
-        for role, model in system.roles.items():
-            if role not in roles:
-                model.requires_grad_(False)
-
-    def train(self, mode: bool = True) -> Objective:
-        """A frozen model never drops out."""
-        super().train(mode)
-        for role, model in self.system.roles.items():
-            if role not in self.trained_roles:
-                model.eval()
-        return self
-
-    def forward(self, *batch: Any) -> dict[Role, Tensor]:
-        """(3,) for each trained role, summed over the batch's tokens: loss, negative log-likelihood, correct ones.
-
-        batch: the fields of a `Batch`. Fabric walks through the arguments and results of modules, and does not
-        accept frozen dataclasses there.
-        """
-        sums = role_losses(self.system, Batch(*batch), self.trained_roles, self.label_smoothing)
-        return {role: torch.stack([loss.loss, loss.nll, loss.num_correct]) for role, loss in sums.items()}
-
-
-def role_losses(
-    system: System, batch: Batch, roles: Collection[Role], label_smoothing: float = 0.0
-) -> dict[Role, TokenLoss]:
-    """The loss of each of these roles on a batch."""
-    losses: dict[Role, TokenLoss] = {}
-    for role, features in system(batch, roles).items():
-        model: Any = system.roles[role]
-        output: Linear = model.output
-        if torch.is_grad_enabled():
-            features = features.to(output.factors)
-        losses[role] = token_loss(features, output.weight, output.bias, model.targets(batch), label_smoothing)
-    return losses
+    It rises linearly to its peak during the warm-up; then it falls with the inverse square root of the step, or
+    stays. In the cool-down, the last updates, it goes on linearly from there to (almost) nothing.
+    """
+    rise = min(step / settings.warmup, 1.0)
+    left = min((settings.steps + 1 - step) / (settings.cooldown + 1), 1.0)
+    if settings.schedule == "constant":
+        return settings.learning_rate * rise * left
+    return settings.learning_rate * min(rise, math.sqrt(settings.warmup / step)) * left

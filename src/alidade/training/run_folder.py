@@ -1,20 +1,20 @@
-"""Where a run stands: how far it is, which validated weights it keeps, and when it is over.
+"""The folder of a run: how far it is, what it resumes from, and what it leaves behind.
 
-All of it is plain numbers that go into a checkpoint's JSON.
-
-
-Checkpoints to resume from: weights, the optimiser's moments, and where the run stands.
-
-    checkpoints/00000500/
+    run.json                  the settings that the run was started with, and its corpus (`checks.py`)
+    checkpoints/00000500/     the last two checkpoints to resume from:
       weights.safetensors       all weights, named as in a model folder
       moments.safetensors       Adam's two moments and its count, of each trained weight
-      history.json              `History`
+      history.json              `History`: where the run stands, in plain numbers
+    validated/00000500/       model folders of validated weights (snapshots): the best and the last ones, as long as the
+                              run may need them
+    best/                     the snapshot with the lowest dev loss
+    model/                    the finished model
+    result.json               which weights the finished model has, and how good they are
+    train.jsonl, tensorboard/ figures (`monitor.py`)
 
 A checkpoint is written under another name, forced to the disk and then renamed: a run that is killed at any moment
 leaves whole checkpoints only. Random numbers need no place here: each update draws its own from the run's seed.
-
-
-What a run leaves behind: validated snapshots, the best one, and the finished model, all as model folders."""
+"""
 
 from __future__ import annotations
 
@@ -25,15 +25,29 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from alidade.config import Settings, TrainConfig, TrainingSettings, parse_settings
 from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
-from alidade.io import read_json, write_json
-from alidade.models.folder import load_weights, read_weights, save_model_folder
+from alidade.io import read_json, write_folder_aside, write_json
+from alidade.models.folder import (
+    WEIGHTS_FILE,
+    load_weights,
+    named_weights,
+    read_weights,
+    save_model_folder,
+    write_weights,
+)
 from alidade.models.system import System
+
+MOMENTS_FILE = "moments.safetensors"
+HISTORY_FILE = "history.json"
+NUM_CHECKPOINTS = 2
+"""The last one and, in case something happens to it, the one before."""
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+"""What Adam remembers of a weight, by the names it uses."""
 
 
 class Snapshot(Settings):
@@ -89,55 +103,84 @@ class History(Settings):
         return self.step >= settings.steps or 0 < settings.patience <= self.validations_since_best
 
 
-WEIGHTS_FILE = "weights.safetensors"
-MOMENTS_FILE = "moments.safetensors"
-HISTORY_FILE = "history.json"
-NUM_KEPT = 2
-"""The last one and, in case something happens to it, the one before."""
-MOMENTS = ("step", "exp_avg", "exp_avg_sq")
-"""What Adam remembers of a weight, by the names it uses."""
+class RunFolder:
+    """What lies in a run's folder; its models are those of the settings and the corpus."""
 
+    def __init__(self, config: TrainConfig, corpus: PreparedCorpus) -> None:
+        self._config = config
+        self._corpus = corpus
+        self.path = config.training.folder
+        self.best = self.path / "best"
+        self.model = self.path / "model"
+        self._result = self.path / "result.json"
 
-class Checkpoints:
-    """The checkpoints of a run, in a folder of their own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def all(self) -> list[Path]:
+    def checkpoints(self) -> list[Path]:
         """Whole checkpoints, oldest first."""
-        return sorted(path for path in self.folder.glob("*") if path.name.isdigit())
+        return sorted(path for path in (self.path / "checkpoints").glob("*") if path.name.isdigit())
 
-    def last(self) -> Path | None:
-        return self.all()[-1] if self.all() else None
+    def last_checkpoint(self) -> Path | None:
+        checkpoints = self.checkpoints()
+        return checkpoints[-1] if checkpoints else None
 
-    def save(self, module: nn.Module, optimizer: torch.optim.Optimizer, history: History) -> Path:
-        """Write a checkpoint and remove those that are too old."""
-        path = self.folder / f"{history.step:08d}"
-        if path.exists():
-            return path  # written by this run at the same step, so it holds the same
-        aside = self.folder / f"{path.name}.partial"
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir(parents=True)
-        save_file(_weights(module), aside / WEIGHTS_FILE)
-        save_file(_moments(module, optimizer), aside / MOMENTS_FILE)
-        write_json(aside / HISTORY_FILE, history.model_dump(mode="json"))
-        for file in [*aside.iterdir(), aside]:
-            _force_to_disk(file)
-        aside.rename(path)
-        _force_to_disk(self.folder)
-        for old in self.all()[:-NUM_KEPT]:
+    def save_checkpoint(self, system: System, optimizer: torch.optim.Optimizer, history: History) -> None:
+        """Write a checkpoint; remove those that are too old, and the snapshots that none of them needs."""
+        path = self.path / "checkpoints" / f"{history.step:08d}"
+        if not path.exists():  # else it was written by this run at the same step, so it holds the same
+            with write_folder_aside(path) as aside:
+                write_weights(aside / WEIGHTS_FILE, named_weights(system))
+                write_weights(aside / MOMENTS_FILE, _moments(system, optimizer))
+                write_json(aside / HISTORY_FILE, history.model_dump(mode="json"))
+                for file in [*aside.iterdir(), aside]:
+                    _force_to_disk(file)
+            _force_to_disk(path.parent)
+        for old in self.checkpoints()[:-NUM_CHECKPOINTS]:
             shutil.rmtree(old)
-        return path
+        self._forget_snapshots()
 
-    def histories(self) -> list[History]:
-        """What each checkpoint remembers."""
-        return [read_history(path) for path in self.all()]
+    def snapshot(self, step: int) -> Path:
+        """Where the weights of a validated update lie."""
+        return self.path / "validated" / f"{step:08d}"
 
+    def save_model(self, path: Path, system: System) -> None:
+        """Write a model folder."""
+        save_model_folder(
+            path,
+            system,
+            self._config.lexical,
+            self._config.alignment,
+            self._corpus.source_subwords,
+            self._corpus.target_subwords,
+            normalisation=self._corpus.normalisation,
+        )
 
-def read_history(checkpoint: Path) -> History:
-    path = checkpoint / HISTORY_FILE
-    return parse_settings(History, read_json(path), source=str(path))
+    def load_snapshot(self, system: System, snapshot: Snapshot) -> None:
+        """Fill a system with a snapshot's weights."""
+        load_weights(system, self.snapshot(snapshot.step))
+
+    @torch.no_grad()
+    def load_mean(self, system: System, snapshots: Sequence[Snapshot]) -> None:
+        """Fill a system with the mean of several snapshots' weights."""
+        sums: dict[str, Tensor] = {}
+        for snapshot in snapshots:
+            for name, weight in read_weights(self.snapshot(snapshot.step)).items():
+                sums[name] = sums[name] + weight.double() if name in sums else weight.double()
+        for name, parameter in system.named_parameters():
+            parameter.copy_(sums[name] / len(snapshots))
+
+    def finish(self, history: History, figures: dict[str, object]) -> None:
+        """Write down that the finished model is there."""
+        write_json(self._result, {"step": history.step, "seconds": round(history.seconds), **figures})
+
+    def is_finished(self, history: History) -> bool:
+        """Whether the finished model was made from the run as it stands."""
+        return self.model.exists() and self._result.exists() and read_json(self._result)["step"] == history.step
+
+    def _forget_snapshots(self) -> None:
+        histories = [_read_history(checkpoint) for checkpoint in self.checkpoints()]
+        needed = {self.snapshot(snapshot.step) for history in histories for snapshot in history.snapshots}
+        for path in (self.path / "validated").glob("*"):
+            if path not in needed:
+                shutil.rmtree(path)
 
 
 @torch.no_grad()
@@ -153,11 +196,12 @@ def load_checkpoint(checkpoint: Path, module: nn.Module, optimizer: torch.optim.
         parameter.copy_(weights[name])
     for name, parameter in _trained(module).items():
         optimizer.state[parameter] = {moment: moments[f"{name}.{moment}"].to(parameter.device) for moment in MOMENTS}
-    return read_history(checkpoint)
+    return _read_history(checkpoint)
 
 
-def _weights(module: nn.Module) -> dict[str, Tensor]:
-    return {name: parameter.detach().contiguous() for name, parameter in module.named_parameters()}
+def _read_history(checkpoint: Path) -> History:
+    path = checkpoint / HISTORY_FILE
+    return parse_settings(History, read_json(path), source=str(path))
 
 
 def _moments(module: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -188,66 +232,3 @@ def _force_to_disk(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-class Results:
-    """The model folders of a run.
-
-    validated/00000500    weights at validations: the best and the last ones, as long as the run may need them
-    best                  the snapshot with the lowest dev loss
-    model                 the finished model
-    result.json           which weights the finished model has, and how good they are
-    """
-
-    def __init__(self, config: TrainConfig, corpus: PreparedCorpus) -> None:
-        self._config = config
-        self._corpus = corpus
-        self._folder = config.training.folder
-        self.best = self._folder / "best"
-        self.model = self._folder / "model"
-
-    def save(self, path: Path, system: System) -> None:
-        """Write a model folder."""
-        save_model_folder(
-            path,
-            system,
-            self._config.lexical,
-            self._config.alignment,
-            self._corpus.source_subwords,
-            self._corpus.target_subwords,
-            normalisation=self._corpus.normalisation,
-        )
-
-    def snapshot(self, step: int) -> Path:
-        """Where the weights of a validated update lie."""
-        return self._folder / "validated" / f"{step:08d}"
-
-    def forget_snapshots(self, histories: Sequence[History]) -> None:
-        """Remove the snapshots that no checkpoint knows of."""
-        needed = {self.snapshot(snapshot.step) for history in histories for snapshot in history.snapshots}
-        for path in (self._folder / "validated").glob("*"):
-            if path not in needed:
-                shutil.rmtree(path)
-
-    def load(self, system: System, snapshot: Snapshot) -> None:
-        """Fill a system with a snapshot's weights."""
-        load_weights(system, self.snapshot(snapshot.step))
-
-    @torch.no_grad()
-    def load_mean(self, system: System, snapshots: Sequence[Snapshot]) -> None:
-        """Fill a system with the mean of several snapshots' weights."""
-        sums: dict[str, Tensor] = {}
-        for snapshot in snapshots:
-            for name, weight in read_weights(self.snapshot(snapshot.step)).items():
-                sums[name] = sums[name] + weight.double() if name in sums else weight.double()
-        for name, parameter in system.named_parameters():
-            parameter.copy_(sums[name] / len(snapshots))
-
-    def finish(self, history: History, figures: dict[str, object]) -> None:
-        """Write down that the finished model is there."""
-        write_json(self._folder / "result.json", {"step": history.step, "seconds": round(history.seconds), **figures})
-
-    def is_finished(self, history: History) -> bool:
-        """Whether the finished model was made from the run as it stands."""
-        path = self._folder / "result.json"
-        return self.model.exists() and path.exists() and read_json(path)["step"] == history.step
