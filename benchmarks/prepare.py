@@ -4,7 +4,8 @@
 
 Prints a Markdown table: pairs a second for each stage, and the most memory that all its processes together were
 resident in at once (shared pages count in each process). With --pairs 5000000 the lines are repeated, which shows that
-memory does not grow with the corpus; --aligner none leaves the aligner out, whose memory does.
+memory does not grow with the corpus; --aligner none leaves the aligner out, whose memory does. With --record NAME the
+figures are kept as experiments/results/speed/NAME.json, from which the tables on the project's pages are made.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import typer
 from alidade.config import PrepareConfig
 from alidade.corpus.prepare import Preparation
 from alidade.parallel import available_cores
+from record import record
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -107,11 +109,12 @@ def measure(
     languages: Annotated[str, typer.Option(help="Source and target language.")] = "en-de",
     vocabulary_size: int = 16_000,
     workers: Annotated[int, typer.Option(help="Processes.")] = available_cores(),
+    name: Annotated[str | None, typer.Option("--record", help="Keep the figures under this name.")] = None,
 ) -> None:
     """Prepare a bitext in a temporary folder and print a table."""
     source_language, target_language = languages.split("-")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         repeat_lines(source, pairs, folder / "source")
         repeat_lines(target, pairs, folder / "target")
         config = PrepareConfig.model_validate(
@@ -129,6 +132,13 @@ def measure(
         with Watch(preparation, stages) as watch:
             preparation.run()
         print_table(preparation, watch, pairs, workers)
+    if name is not None:
+        figures = {
+            stage: {"pairs a second": pairs / max(result.seconds, 0.01), "peak MB": watch.peaks[stage] / 1e6}
+            for stage, result in preparation.results.items()
+        }
+        note = f"{pairs:,} pairs, {languages}, {workers} processes, aligner: {aligner}"
+        record(f"speed/{name}", figures, depends_on=["src/alidade/corpus", "src/alidade/text"], note=note)
 
 
 def print_table(preparation: Preparation, watch: Watch, pairs: int, workers: int) -> None:

@@ -14,6 +14,8 @@ for real tokens only.
 On a machine that is busy with other things, `--cpu-time --threads 1` counts seconds of CPU time instead: each
 contender runs twice, with more and with fewer updates, and the difference is what the updates took.
 
+With `--record` the figures go to `experiments/results`, from which the tables on the project's pages are made.
+
 Marian (pymarian) and Joey NMT are installed into virtual environments of their own on the first run.
 """
 
@@ -39,10 +41,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from record import record
+
 CACHE = Path.home() / ".cache" / "alidade" / "benchmarks"
 BATCH_TOKENS = 4096
 NUM_PAIRS = 20_000
 SPECIALS = 4
+DEPENDS_ON = ["src/alidade/models", "src/alidade/training", "src/alidade/corpus/batching.py", "benchmarks/training.py"]
+TITLES = {"alidade": "Alidade", "marian": "Marian", "joey": "Joey NMT"}
 UNCOUNTED_UPDATES = 2
 LARGEST_MARIAN_VOCABULARY = 16_000
 """With larger ones Marian's batches are divided among its threads."""
@@ -95,6 +101,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--cpu-time", action="store_true", help="count CPU time; for busy machines")
+    parser.add_argument(
+        "--record", action="store_true", help="keep the figures as experiments/results/speed/training-*"
+    )
     parser.add_argument("--environments", type=Path, default=CACHE, help="folder of the virtual environments")
     options = parser.parse_args()
     for shape in options.shape or SHAPES:
@@ -124,6 +133,26 @@ def compare(name: str, contenders: Sequence[str], options: argparse.Namespace) -
         factor = f"{own / speed:10.2f}x" if own else f"{'':11}"
         repeated = " ".join(f"{value:.0f}" for value in values)
         print(f"{contender:10} {speed:9.0f} {factor} {speed * flops / rate:7.1%}   {repeated}", flush=True)
+    if options.record:
+        keep(
+            name, {contender: statistics.median(values) for contender, values in speeds.items()}, flops / rate, options
+        )
+
+
+def keep(name: str, speeds: Mapping[str, float], share: float, options: argparse.Namespace) -> None:
+    """Write the result file; `share` is what one token a second takes of `torch.mm`."""
+    shape = SHAPES[name]
+    clock = "CPU time" if options.cpu_time else "clock time"
+    record(
+        f"speed/training-{name}",
+        {
+            TITLES[contender]: {"target tokens a second": speed, "share of torch.mm": speed * share}
+            for contender, speed in speeds.items()
+        },
+        depends_on=DEPENDS_ON,
+        note=f"width {shape.width}, {shape.layers}+{shape.layers} layers, {shape.vocabulary:,} pieces, "
+        f"{options.threads} threads, {clock}, median of {options.repeats}",
+    )
 
 
 def speed_by_clock(start: Callable[[int], Run], shape: Shape) -> float:

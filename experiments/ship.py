@@ -1,9 +1,11 @@
-"""Puts the model of the row enro/shipped into the package, with its card.
+"""Puts the model of the row enro/shipped into the package, with its card, and its plain counterpart beside us.
 
-    python experiments/run.py enro/shipped     # train, tune, store in eight bits, measure
-    python experiments/ship.py                 # copy it to src/alidade/models_shipped/en-ro and write README.md there
+    python experiments/run.py enro/shipped enro/transformer-continued-int8     # train, tune, measure in eight bits
+    python experiments/ship.py                                                 # copy both to their places
 
-The card's figures are the row's results; a card without figures is not written.
+The card's figures are the row's results; a card without figures is not written. The plain transformer that the shipped
+system began from, continued for as many updates, goes to `experiments/models/`, which no wheel holds: with it anyone
+can measure both systems' speed (`benchmarks/translation.py`).
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from runner.results import RESULTS, Result, read_result
 from runner.settings import EXPERIMENTS, Library
 
 ROW = "enro/shipped"
+PLAIN_ROW = "enro/transformer-continued-int8"
+PLAIN_MODEL = "en-ro-plain"
 MAX_MEGABYTES = 25.0
 
 CARD = """\
@@ -58,6 +62,13 @@ newstest2016, the paper's test set, is far from the training data.
 Dev perplexity {perplexity:.2f}, given the aligner's positions. The weights are stored in eight bits with a scale for
 each row; `experiments/README.md` has what it began as, in 32 bits, and the commands.
 """
+PLAIN_CARD = """\
+# English→Romanian, the plain transformer
+
+What the model in the box began as, without alignment, continued for as many updates as the second stage took: the
+reference that it is compared with. Trained on the same text; `src/alidade/models_shipped/en-ro/README.md` has the rest,
+`experiments/README.md` the figures.
+"""
 
 
 def main() -> None:
@@ -67,7 +78,9 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=SHIPPED_FOLDER / SHIPPED_MODEL)
     arguments = parser.parse_args()
     try:
-        print(ship(Library(arguments.experiments), arguments.results, arguments.output))
+        library = Library(arguments.experiments)
+        print(ship(library, arguments.results, arguments.output))
+        print(keep_plain(library, library.folder / "models" / PLAIN_MODEL))
     except AlidadeError as error:
         sys.exit(f"ship.py: {error}")
 
@@ -77,16 +90,38 @@ def ship(library: Library, results: Path, output: Path) -> str:
     result = read_result(ROW, results)
     if result is None:
         raise AlidadeError(f"{ROW} has no results: run `python experiments/run.py {ROW}` first")
-    task = library.task(library.translation_row(ROW).task)
-    source = task.runs / "systems" / ROW.split("/")[1] / "model"
-    megabytes = sum(path.stat().st_size for path in source.iterdir()) / 1e6
+    source = _system_folder(library, ROW)
+    megabytes = _megabytes(source)
     if megabytes > MAX_MEGABYTES:
         raise AlidadeError(f"{source} has {megabytes:.1f} MB, and at most {MAX_MEGABYTES:.0f} are shipped")
-    card = make_card(load_model_folder(source), result, _num_pairs(task.runs / "corpus"), megabytes)
+    corpus = library.task(library.translation_row(ROW).task).runs / "corpus"
+    _put(source, output, make_card(load_model_folder(source), result, _num_pairs(corpus), megabytes))
+    return f"{output}: {megabytes:.1f} MB"
+
+
+def keep_plain(library: Library, output: Path) -> str:
+    """Copy the plain transformer that the shipped system is compared with; says what was written."""
+    source = _system_folder(library, PLAIN_ROW)
+    if not source.is_dir():
+        raise AlidadeError(f"{PLAIN_ROW} is not made: run `python experiments/run.py {PLAIN_ROW}` first")
+    _put(source, output, PLAIN_CARD)
+    return f"{output}: {_megabytes(source):.1f} MB"
+
+
+def _system_folder(library: Library, row: str) -> Path:
+    task, name = row.split("/")
+    return library.task(task).runs / "systems" / name / "model"
+
+
+def _megabytes(folder: Path) -> float:
+    return sum(path.stat().st_size for path in folder.iterdir()) / 1e6
+
+
+def _put(source: Path, output: Path, card: str) -> None:
+    """Copy a model folder to its place, with a card."""
     with write_folder_aside(output) as aside:
         shutil.copytree(source, aside, dirs_exist_ok=True)
         (aside / "README.md").write_text(card, encoding="utf-8")
-    return f"{output}: {megabytes:.1f} MB"
 
 
 def make_card(folder: ModelFolder, result: Result, num_pairs: int, megabytes: float) -> str:

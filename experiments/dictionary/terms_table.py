@@ -13,13 +13,14 @@ or Dinu et al.'s term lists, on the lines that have a term, as in their paper:
 
 Prints a Markdown table; with --output, writes the dictionary and all translations. What a dictionary costs is the
 processor time of one thread (so other work on the machine hardly disturbs it), ways taking turns, medians of --repeats;
-without repeats that column stays empty.
+without repeats that column stays empty. With --record NAME it is kept as experiments/results/speed/NAME.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -78,15 +79,18 @@ def main() -> None:
     systems = dict(map(load_system, arguments.systems))
     task = read_task(arguments, list(systems.values()))
     print_heading(task)
+    costs_of = {}
     for name, translator in systems.items():
         runs = evaluate_terms(translator, task.sources, task.references, task.dictionary, MODES)
-        costs = measure_costs(translator, task, arguments.repeats)
+        costs_of[name] = measure_costs(translator, task, arguments.repeats)
         for run in runs:
-            print_row(name, run, runs[0], costs.get(run.mode))
+            print_row(name, run, runs[0], costs_of[name].get(run.mode))
         if arguments.output is not None:
             write_translations(arguments.output / name, runs)
     if arguments.output is not None:
         write_entries(arguments.output / "dictionary.tsv", task.dictionary.entries)
+    if arguments.record is not None:
+        keep(arguments.record, costs_of, len(task.sources))
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -101,6 +105,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--lacked-by-all", action="store_true", help="simulate it from what no system has translated")
     parser.add_argument("--sentences", type=int, help="only the first so many")
     parser.add_argument("--repeats", type=int, default=0, help="how often each way is timed")
+    parser.add_argument("--record", metavar="NAME", help="keep what a dictionary costs; needs --repeats")
     parser.add_argument("--output", type=Path, help="a folder for the dictionary and the translations")
     return parser.parse_args()
 
@@ -155,6 +160,16 @@ def measure_costs(translator: Translator, task: Task, repeats: int) -> dict[Mode
             translate_in_mode(translator, task.sources, task.dictionary, mode)
             seconds[mode].append(time.process_time() - start)
     return {mode: 1 - statistics.median(seconds[None]) / statistics.median(seconds[mode]) for mode in MODES}
+
+
+def keep(name: str, costs_of: dict[str, dict[Mode | None, float]], num_sentences: int) -> None:
+    """Write the result file."""
+    sys.path.append(str(Path(__file__).resolve().parent.parent))
+    from runner.results import WITH_TERMS, record
+
+    figures = {name: {str(mode): cost for mode, cost in costs.items() if mode} for name, costs in costs_of.items()}
+    note = f"share of the speed without a dictionary that it costs, one thread, {num_sentences} sentences"
+    record(f"speed/{name}", figures, depends_on=WITH_TERMS, note=note)
 
 
 def print_heading(task: Task) -> None:

@@ -130,8 +130,8 @@ LINES = (
     ),
     Line(
         "Training, tokens a second",
-        ("speed/training-small", entry("Alidade", "target tokens a second")),
-        ("speed/training-small", entry("Marian", "target tokens a second")),
+        ("speed/training-tiny", entry("Alidade", "target tokens a second")),
+        ("speed/training-tiny", entry("Marian", "target tokens a second")),
         "Marian",
         form=",.0f",
     ),

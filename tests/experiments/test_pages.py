@@ -52,9 +52,9 @@ def test_a_table_that_is_not_marked_is_missed() -> None:
 
 
 def test_a_figure_is_marked_when_its_code_is_unknown_or_has_changed(tmp_path: Path) -> None:
-    (line,) = (line for line in LINES if line.ours[0] == "speed/training-small")
+    (line,) = (line for line in LINES if line.ours[0] == "speed/training-tiny")
     figures = {"Alidade": {"target tokens a second": 2000}, "Marian": {"target tokens a second": 1000}}
-    path = record("speed/training-small", figures, depends_on=["experiments/run.py"], folder=tmp_path)
+    path = record("speed/training-tiny", figures, depends_on=["experiments/run.py"], folder=tmp_path)
     assert "| 2,000 | 1,000 Marian |" in make_front(tmp_path, [line])
     text = path.read_text()
     path.write_text(re.sub(r'(run.py": ")\w', r"\1-", text))

@@ -18,7 +18,7 @@ from runner.measure import measure_row
 from runner.report import describe_result, make_report
 from runner.settings import EXPERIMENTS, TABLES, Library
 from runner.systems import Workshop
-from ship import ship
+from ship import keep_plain, ship
 from small_runs import ALIGNED, JUMPS, TRANSFORMER, run_config, write_config
 
 ROWS = {
@@ -238,6 +238,17 @@ def test_a_model_is_shipped_with_its_card(measured: Path, tmp_path: Path) -> Non
     assert Translator(output).translate(source).text == translations.read_text().splitlines()[0]
 
 
+def test_the_plain_transformer_is_kept_beside_it(measured: Path, tmp_path: Path) -> None:
+    library = Library(measured / "experiments")
+    with pytest.raises(AlidadeError, match=r"run `python experiments/run\.py enro/transformer-continued-int8` first"):
+        keep_plain(library, tmp_path / "plain")
+    systems = measured / "runs" / "enro" / "systems"
+    shutil.copytree(systems / "transformer", systems / "transformer-continued-int8")
+    keep_plain(library, tmp_path / "plain")
+    assert Translator(tmp_path / "plain").translate("a b").text
+    assert "plain transformer" in (tmp_path / "plain" / "README.md").read_text()
+
+
 def test_nothing_is_shipped_without_results(lab: Path, tmp_path: Path) -> None:
     with pytest.raises(AlidadeError, match=r"run `python experiments/run\.py enro/shipped` first"):
         ship(Library(lab / "experiments"), tmp_path, tmp_path / "en-ro")
@@ -259,11 +270,12 @@ def test_a_continued_baseline_is_trained_on_as_its_assisted_system_is() -> None:
     compared = 0
     for name in library.names("translation"):
         row = library.translation_row(name)
-        if row.baseline is None or not row.baseline.endswith("-continued"):
+        stages = [run for run in row.train if run.startswith("aligned") and run != "aligned-scratch"]
+        if not stages:
             continue
-        stages = [run for run in row.train if run.startswith("aligned")]
+        assert row.baseline is not None, name
         continued = library.translation_row(row.baseline).lexical
-        assert stages, name
+        assert continued.endswith("-continued"), name
         for stage in stages:
             files = [library.training_file(row.task, run) for run in (stage, continued)]
             one, other = (tomllib.loads(file.read_text())["training"] for file in files)
