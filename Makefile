@@ -26,7 +26,7 @@ format: $(INSTALLED)  ## let ruff rewrite what it can
 $(INSTALLED): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,eflomal]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,eflomal,inflect]'
 	touch $(INSTALLED)
 
 clean:  ## remove the environment and all caches

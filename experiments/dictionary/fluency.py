@@ -197,7 +197,7 @@ def measure_real(
         figures[name]["sentences a second"] = len(sources) / seconds
         if arguments.output is not None:
             with write_aside(arguments.output / f"{name}.txt") as file:
-                file.writelines([f"{one.text}\n" for one in given])
+                file.writelines([f"{one.text}\n" for one in translations])
         show_damages(name, translations, damages, arguments.show)
     print_table(figures)
     return figures

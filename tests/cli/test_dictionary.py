@@ -31,9 +31,9 @@ def test_convert_term_lists_of_sentences(tmp_path: Path) -> None:
     terms = write(tmp_path / "terms.tsv", "0\t7\tdog\tHund\tcat\tKatze")
     assert "2 entries written" in run("convert", terms, "--sentence-terms", "--output", str(tmp_path / "out.tsv"))
     assert (tmp_path / "out.tsv").read_text(encoding="utf-8").splitlines() == [
-        "source\ttarget\tcase\toccurrence\tsentence",
-        "dog\tHund\texact\t\t7",
-        "cat\tKatze\texact\t\t7",
+        "source\ttarget\tcase\toccurrence\tsentence\tinflect",
+        "dog\tHund\tignore\t\t7\t",
+        "cat\tKatze\tignore\t\t7\t",
     ]
 
 
@@ -48,7 +48,7 @@ def test_simulate_from_links(tmp_path: Path) -> None:
     options = [text for option in files.items() for text in option]
     output = run("simulate", *options, "--languages", "en-de", "--max-entries", "1")
     assert output.startswith("1 entries in 1 of 2 sentences, 20.0% of the reference's 5 words; written to")
-    assert (tmp_path / "terms.tsv").read_text(encoding="utf-8").splitlines()[1:] == ["chases\tjagt\texact\t1\t1"]
+    assert (tmp_path / "terms.tsv").read_text(encoding="utf-8").splitlines()[1:] == ["chases\tjagt\tignore\t1\t1\t"]
     with pytest.raises(AlidadeError, match="give either --corpus, or --links together with --languages"):
         run("simulate", *options)
     with pytest.raises(AlidadeError, match="has 1 lines for 2 pairs"):

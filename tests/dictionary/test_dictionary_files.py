@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,85 @@ def test_a_line_of_names_puts_the_columns_in_order(tmp_path: Path) -> None:
     assert list(read_entries(path)) == [make_entry("dog", ["Hund"], sentence=3), make_entry("cat", ["Katze"])]
 
 
+@pytest.mark.parametrize(
+    ("name", "header", "languages"),
+    [
+        ("t.tsv", "Source\tTarget", None),
+        ("t.tsv", "SOURCE TERM\tTarget_Term", None),
+        ("t.csv", "term,translation", None),
+        ("t.csv", "en,ro", None),
+        ("t.csv", "EN-gb;ro_RO", ("en", "ro")),
+        ("t.csv", "en,ro", ("en", "ro")),
+        ("t.tsv", "English\tRomanian", None),
+        ("t.csv", "English (UK),Romanian", ("en-GB", "ro")),
+        ("t.csv", "term,ro", ("en", "ro")),
+    ],
+)
+def test_the_names_that_people_give_to_columns(
+    tmp_path: Path, name: str, header: str, languages: tuple[str, str] | None
+) -> None:
+    separator = next(mark for mark in "\t;," if mark in header)
+    path = write(tmp_path / name, f"{header}\ndog{separator}câine\n")
+    assert list(read_entries(path, languages=languages)) == [make_entry("dog", ["câine"])]
+
+
+def test_columns_of_other_languages_and_notes_are_passed_over(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "# terms\nRO,Notes,de,EN,Inflect\ncâine,an animal,Hund,dog,yes\n")
+    assert list(read_entries(path, languages=("en", "ro"))) == [make_entry("dog", ["câine"], inflect=True)]
+    assert list(read_entries(path, languages=("de", "en"))) == [make_entry("Hund", ["dog"], inflect=True)]
+
+
+@pytest.mark.parametrize(
+    ("line", "languages"), [("it\tel", None), ("it\tel", ("en", "ro")), ("to\tla", None), ("no\tnu", None)]
+)
+def test_words_that_look_like_names_of_columns(tmp_path: Path, line: str, languages: tuple[str, str] | None) -> None:
+    source, target = line.split("\t")
+    path = write(tmp_path / "t.tsv", f"{line}\n")
+    assert list(read_entries(path, languages=languages)) == [make_entry(source, [target])]
+
+
+@pytest.mark.parametrize("name", ["t.tsv", "t.csv"])
+def test_utf16_and_nul_are_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes("dog,\tHund\n".encode("utf-16-le"))
+    with pytest.raises(AlidadeError, match=r"line 1: has NUL characters, so it is UTF-16 or no text; save .* as UTF-8"):
+        list(read_entries(path))
+
+
+def test_targets_may_forbid_or_keep_the_source(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.tsv", "dog\tHund|!Köter\ncat\t!Mieze\nAlidade\t=\nnot\t\\!|\\=|\\!=\n")
+    entries = [
+        make_entry("dog", ["Hund"], forbidden=["Köter"]),
+        make_entry("cat", forbidden=["Mieze"]),
+        make_entry("Alidade", is_kept=True),
+        make_entry("not", ["!", "=", "!="]),
+    ]
+    assert list(read_entries(path)) == entries
+    for name in ("written.tsv", "written.csv"):
+        write_entries(tmp_path / name, entries)
+        assert list(read_entries(tmp_path / name)) == entries
+    assert parse_term("dog=Hund|!Köter") == entries[0]
+    assert parse_term("Alidade==") == entries[2]
+
+
+def test_paths_may_be_texts_and_one_may_stand_alone(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.tsv", "dog\tHund\n")
+    for given in (path, str(path), [path], [str(path)], (str(path),)):
+        assert len(load_dictionary(given)) == 1
+
+
+@pytest.mark.parametrize("given", [3, None, [None], [["t.tsv"]], {"dog": "Hund"}.items()])
+def test_what_is_no_path_is_refused(given: Any) -> None:
+    with pytest.raises(AlidadeError, match="dictionary files are given by their paths, not by"):
+        load_dictionary(given)
+
+
+def test_what_is_no_term_is_refused() -> None:
+    assert len(load_dictionary(terms="dog=Hund")) == 1  # type: ignore[arg-type]  # forgiven
+    with pytest.raises(AlidadeError, match="a term is a text"):
+        load_dictionary(terms=[("dog", "Hund")])  # type: ignore[list-item]
+
+
 @pytest.mark.parametrize("separator", [",", ";"])
 def test_csv_with_quotes_and_either_separator(tmp_path: Path, separator: str) -> None:
     path = write(tmp_path / "terms.csv", f'source{separator}target\n"strong, ""very"""{separator}stark\n')
@@ -60,7 +140,8 @@ def test_packed_files_and_several_at_once(tmp_path: Path) -> None:
         ("t.tsv", "\tHund\n", "t.tsv, line 1: an entry needs a source"),
         ("t.tsv", "dog\tHund\tloud\n", 't.tsv, line 1: case is "exact" or "ignore", not "loud"'),
         ("t.tsv", "dog\tHund\texact\ttwo\n", 't.tsv, line 1: occurrence "two" is not a number'),
-        ("t.tsv", "a\tb\tc\td\te\tf\n", "t.tsv, line 1: 6 fields, but at most 5 have a meaning"),
+        ("t.tsv", "a\tb\tc\td\te\tf\tg\n", "t.tsv, line 1: 7 fields, but at most 6 have a meaning"),
+        ("t.tsv", "a\tb\t\t\t\tmaybe\n", 't.tsv, line 1: inflect is "yes" or "no", not "maybe"'),
         ("t.tsv", "source\ttarget\tocurrence\n", 'unknown column "ocurrence"; did you mean "occurrence"?'),
         ("t.tsv", "source\ttarget\ttarget\n", 'column "target" is there twice'),
         ("t.csv", 'dog,Hund\n\ncat,"Kat"ze\n', "t.csv, line 3: not valid CSV: "),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from alidade.dictionary.entries import Entry, make_entry
-from alidade.dictionary.files import read_entries
+from alidade.dictionary.files import read_entries, write_entries
 from alidade.errors import AlidadeError
 
 OLD = """<?xml version="1.0" encoding="UTF-8"?>
@@ -46,7 +46,9 @@ def read(tmp_path: Path, text: str, languages: tuple[str, str] | None = ("en", "
 
 def test_every_source_term_allows_all_wanted_target_terms_of_its_concept(tmp_path: Path) -> None:
     entries = read(tmp_path, OLD)
-    assert entries == [make_entry(source, ["Sturm", "Wind & Wetter"]) for source in ("gale", "strong wind")]
+    assert entries == [
+        make_entry(source, ["Sturm", "Wind & Wetter"], forbidden=["Windsbraut"]) for source in ("gale", "strong wind")
+    ]
     assert entries[0].origin.endswith("terms.tbx, line 4")
 
 
@@ -55,7 +57,34 @@ def test_any_two_languages_in_any_direction(tmp_path: Path) -> None:
 
 
 def test_the_version_of_2019(tmp_path: Path) -> None:
-    assert read(tmp_path, NEW) == [make_entry("gale", ["Sturm"])]
+    assert read(tmp_path, NEW) == [make_entry("gale", ["Sturm"], forbidden=["Orkan"])]
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    entries = [
+        make_entry("gale", ["Sturm", 'Wind & "Wetter" <stark>'], forbidden=["Orkan"]),
+        make_entry("calm", forbidden=["Ruhe"]),
+    ]
+    path = tmp_path / "terms.tbx"
+    assert write_entries(path, entries, languages=("en", "de")) == 2
+    assert list(read_entries(path, languages=("en", "de"))) == entries
+    assert next(read_entries(path, languages=("de", "en"))) == make_entry("Sturm", ["gale"])
+
+
+def test_tbx_refuses_what_it_cannot_say(tmp_path: Path) -> None:
+    with pytest.raises(AlidadeError, match="a TBX file names its languages"):
+        write_entries(tmp_path / "t.tbx", [])
+    with pytest.raises(AlidadeError, match="for one sentence or occurrence only"):
+        write_entries(tmp_path / "t.tbx", [make_entry("a", ["b"], sentence=1)], languages=("en", "de"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_bomb_of_entities_does_not_go_off(tmp_path: Path) -> None:
+    declarations = "".join([f'<!ENTITY e{i + 1} "{f"&e{i};" * 10}">' for i in range(20)])
+    with pytest.raises(AlidadeError, match="declares the entity"):
+        read(tmp_path, f'<!DOCTYPE x [<!ENTITY e0 "boom">{declarations}]><x>&e20;</x>')
+    with pytest.raises(AlidadeError, match="declares the entity"):
+        read(tmp_path, '<!DOCTYPE x [<!ENTITY % a SYSTEM "http://localhost/x">%a;]><x/>')
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from alidade.cli.options import InflectOption
+
 if TYPE_CHECKING:
     from alidade.alignment.links import Alignment
 
@@ -29,6 +31,7 @@ def check(
     dictionary: Annotated[list[Path], typer.Argument(help="TSV, CSV or TBX files.", show_default=False)],
     languages: LanguagesOption = None,
     source: Annotated[Path | None, typer.Option("--source", "-s", help="Sentences to look for entries in.")] = None,
+    inflect: InflectOption = False,
 ) -> None:
     """Say how many entries a dictionary has and what is wrong with it.
 
@@ -43,8 +46,8 @@ def check(
     from alidade.text.words import TOKENISED, split_words
 
     pair = None if languages is None else _parse_languages(languages)
-    loaded = load_dictionary(dictionary, languages=pair)
-    for complaint in loaded.complaints:
+    loaded = load_dictionary(dictionary, languages=pair, inflect=inflect)
+    for complaint in (*loaded.complaints, *loaded.duplicates):
         typer.echo(complaint)
     typer.echo(f"{len(loaded)} entries")
     if source is not None:
@@ -59,8 +62,9 @@ def check(
 @app.command()
 def convert(
     dictionary: Annotated[list[Path], typer.Argument(help="TSV, CSV or TBX files.", show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The TSV file to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write: .tsv, .csv or .tbx.")],
     languages: LanguagesOption = None,
+    inflect: InflectOption = False,
     sentence_terms: Annotated[
         bool,
         typer.Option(
@@ -70,7 +74,9 @@ def convert(
         ),
     ] = False,
 ) -> None:
-    """Write dictionaries of any format as one TSV file with all columns.
+    """Write dictionaries of any format as one TSV or CSV file with all columns, or as a TBX file.
+
+    With `--inflect`, all entries are marked as inflecting.
 
     Example: `alidade dictionary convert terms.tbx --languages en-de --output terms.tsv`
     """
@@ -79,13 +85,14 @@ def convert(
     from alidade.dictionary.entries import Dictionary
     from alidade.dictionary.files import load_dictionary, read_sentence_terms, write_entries
 
+    pair = None if languages is None else _parse_languages(languages)
     if sentence_terms:
         loaded = Dictionary(chain.from_iterable(map(read_sentence_terms, dictionary)))
     else:
-        loaded = load_dictionary(dictionary, languages=None if languages is None else _parse_languages(languages))
+        loaded = load_dictionary(dictionary, languages=pair, inflect=inflect)
     for complaint in loaded.complaints:
         typer.echo(complaint, err=True)
-    typer.echo(f"{write_entries(output, loaded.entries)} entries written to {output}")
+    typer.echo(f"{write_entries(output, loaded.entries, languages=pair)} entries written to {output}")
 
 
 @app.command()

@@ -49,6 +49,12 @@ SearchSetOption = Annotated[
         show_default=False,
     ),
 ]
+InflectOption = Annotated[
+    bool,
+    typer.Option(
+        "--inflect", help="The dictionary's entries match, and are written, in any inflected form (needs simplemma)."
+    ),
+]
 
 
 def search_changes(overrides: list[str] | None, **given: Any) -> dict[str, Any]:

@@ -1,15 +1,9 @@
-"""TBX, the exchange format of terminology tools (ISO 30042), in its versions of 2008 and 2019.
+"""Dictionary files: TSV and CSV, TBX, term lists of single sentences, and terms from the command line.
 
-A concept has a section for each language, and a section its terms. Every source term becomes an entry that
-allows all target terms of its concept, except those that are marked as deprecated or superseded. Read with
-expat, which fetches nothing from outside; a file that declares entities is refused.
-
-
-Dictionary files: TSV and CSV, TBX, term lists of single sentences, and terms from the command line.
-
-TSV and CSV have the columns `source`, `target`, `case`, `occurrence`, `sentence`, of which only the first two
-are needed; a first line with these names puts them in another order. Several allowed forms are separated by
-`|`. Empty lines and lines that start with `# ` are skipped.
+TSV and CSV have the columns `source`, `target`, `case`, `occurrence`, `sentence`, `inflect`, of which only the first
+two are needed; a first line with names, these or others that people use, puts them in another order. Several allowed
+forms are separated by `|`; `!form` must not be written, and `=` stands for the source itself, which then is never
+translated. Empty lines and lines that start with `# ` are skipped.
 """
 
 from __future__ import annotations
@@ -17,167 +11,141 @@ from __future__ import annotations
 import contextlib
 import csv
 import gc
+import io
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from xml.parsers import expat
+from typing import NamedTuple
 
+from alidade.dictionary.column_names import Columns, columns_of_header
 from alidade.dictionary.entries import CASE_RULES, Dictionary, Entry, make_entry
-from alidade.errors import AlidadeError, suggest_name
-from alidade.io import open_bytes, open_text, write_aside
+from alidade.dictionary.inflection import can_inflect
+from alidade.dictionary.tbx import read_tbx, write_tbx
+from alidade.errors import AlidadeError
+from alidade.io import open_text, write_aside
 
-_CONCEPT = ("termEntry", "conceptEntry")
-_LANGUAGE = ("langSet", "langSec")
-_TERM_SECTION = ("tig", "ntig", "termSec")
-_UNWANTED = ("deprecated", "superseded")
-_CHUNK = 1 << 16
-
-
-def read_tbx(path: Path, languages: tuple[str, str] | None) -> Iterator[Entry]:
-    """The entries of a TBX file for a source and a target language."""
-    if languages is None:
-        raise AlidadeError(f"{path}: a TBX file has several languages: say which is the source and which the target")
-    reader = _TbxReader(path, languages)
-    with open_bytes(path) as file:
-        try:
-            while chunk := file.read(_CHUNK):
-                reader.parser.Parse(chunk, False)
-                yield from reader.take()
-            reader.parser.Parse(b"", True)
-        except expat.ExpatError as error:
-            raise AlidadeError(f"{path}, line {error.lineno}: not valid XML: {expat.ErrorString(error.code)}") from None
-    yield from reader.take()
-    missing = [language for language in languages if not reader.has_language(language)]
-    if missing:
-        found = ", ".join(sorted(reader.languages)) or "none"
-        raise AlidadeError(f'{path}: has no terms in "{missing[0]}"; its languages: {found}')
-
-
-class _TbxReader:
-    """Collects the terms of one concept after the other while expat reads."""
-
-    def __init__(self, path: Path, languages: tuple[str, str]) -> None:
-        self.parser = expat.ParserCreate(namespace_separator=" ")
-        self.parser.buffer_text = True
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._characters
-        self.parser.EntityDeclHandler = self._refuse_entity
-        self.languages: set[str] = set()
-        self._path = path
-        self._wanted = languages
-        self._entries: list[Entry] = []
-        self._terms: dict[str, list[str]] = {}
-        self._language = ""
-        self._term = ""
-        self._is_unwanted = False
-        self._text: list[str] = []
-        self._line = 0
-
-    def take(self) -> list[Entry]:
-        """The entries completed since the last call."""
-        entries, self._entries = self._entries, []
-        return entries
-
-    def has_language(self, wanted: str) -> bool:
-        return any(_is_language(language, wanted) for language in self.languages)
-
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        element = _local(name)
-        self._text = []
-        if element in _CONCEPT:
-            self._terms = {"source": [], "target": []}
-            self._line = self.parser.CurrentLineNumber
-        elif element in _LANGUAGE:
-            self._language = next((value for key, value in attributes.items() if _local(key) == "lang"), "")
-            self.languages.add(self._language)
-        elif element in _TERM_SECTION:
-            self._term, self._is_unwanted = "", False
-
-    def _characters(self, text: str) -> None:
-        self._text.append(text)
-
-    def _end(self, name: str) -> None:
-        element = _local(name)
-        text = "".join(self._text)
-        if element == "term":
-            self._term = text
-        elif element in ("termNote", "administrativeStatus"):
-            self._is_unwanted |= text.strip().startswith(_UNWANTED)
-        elif element in _TERM_SECTION and self._term.strip():
-            self._add_term()
-        elif element in _CONCEPT:
-            self._add_entries()
-
-    def _add_term(self) -> None:
-        source, target = self._wanted
-        if _is_language(self._language, source):
-            self._terms["source"].append(self._term)
-        if _is_language(self._language, target) and not self._is_unwanted:
-            self._terms["target"].append(self._term)
-
-    def _add_entries(self) -> None:
-        targets = self._terms["target"]
-        if targets:
-            origin = f"{self._path}, line {self._line}"
-            self._entries += [make_entry(source, targets, origin=origin) for source in self._terms["source"]]
-
-    def _refuse_entity(self, name: str, *_: object) -> None:
-        raise AlidadeError(
-            f'{self._path}, line {self.parser.CurrentLineNumber}: declares the entity "{name}", which is not allowed '
-            "in a dictionary; write its text in its place"
-        )
-
-
-def _local(name: str) -> str:
-    """A name without its namespace."""
-    return name.rpartition(" ")[2]
-
-
-def _is_language(given: str, wanted: str) -> bool:
-    """Whether "en-US" is "en"; if the wanted one has a region, it must be the same."""
-    given, wanted = given.lower().replace("_", "-"), wanted.lower().replace("_", "-")
-    return given == wanted or given.startswith(f"{wanted}-")
-
-
-COLUMNS = ("source", "target", "case", "occurrence", "sentence")
+COLUMNS = ("source", "target", "case", "occurrence", "sentence", "inflect")
 
 _FORM_SEPARATOR = re.compile(r"(?<!\\)\|")
+_YES = ("yes", "y", "true", "1", "x")
+_NO = ("", "no", "n", "false", "0")
+
+Languages = tuple[str, str]
+"""Source and target."""
 
 
 def load_dictionary(
-    paths: Iterable[Path] = (), terms: Iterable[str] = (), *, languages: tuple[str, str] | None = None
+    paths: str | Path | Iterable[str | Path] = (),
+    terms: Iterable[str] = (),
+    *,
+    languages: Languages | None = None,
+    inflect: bool = False,
 ) -> Dictionary:
     """A dictionary from files of any format and from terms like "strong=powerful".
 
-    `languages`, source and target, say which of its languages a TBX file is read for.
+    languages: source and target; which columns or sections of a file are meant, and whose inflected forms. inflect: all
+    entries match, and are written, in any inflected form.
     """
-    read = [read_entries(path, languages=languages) for path in paths]
+    read = [read_entries(path, languages=languages) for path in _list_paths(paths)]
     with _collector_at_rest():
-        return Dictionary(chain(*read, map(parse_term, terms)))
+        dictionary = Dictionary(_in_language(chain(*read, map(parse_term, _list_terms(terms))), languages))
+    if inflect:
+        return inflect_all(dictionary, languages)
+    return dictionary
 
 
-def read_entries(path: Path, *, languages: tuple[str, str] | None = None) -> Iterator[Entry]:
+def inflect_all(dictionary: Dictionary, languages: Languages | None) -> Dictionary:
+    """The same dictionary, all of whose entries inflect; an error if neither language is known."""
+    if languages is None:
+        raise AlidadeError("to inflect the entries of a dictionary, say in which languages they are: source and target")
+    if not any(map(can_inflect, languages)):
+        raise AlidadeError(f"there are no tables of inflected forms for {languages[0]} and {languages[1]}")
+    return dictionary.inflected(languages[0])
+
+
+def _in_language(entries: Iterable[Entry], languages: Languages | None) -> Iterator[Entry]:
+    for entry in entries:
+        if entry.inflect and languages is not None:
+            yield replace(entry, source_language=languages[0])
+        else:
+            yield entry
+
+
+def _list_paths(paths: str | Path | Iterable[str | Path]) -> list[Path]:
+    if isinstance(paths, str | Path):
+        return [Path(paths)]
+    try:
+        given = list(paths)
+    except TypeError:
+        given = [paths]  # type: ignore[list-item]  # refused below
+    for path in given:
+        if not isinstance(path, str | Path):
+            raise AlidadeError(f"dictionary files are given by their paths, not by {_describe(path)}")
+    return [Path(path) for path in given]
+
+
+def _list_terms(terms: Iterable[str]) -> list[str]:
+    if isinstance(terms, str):
+        return [terms]
+    given = list(terms)
+    for term in given:
+        if not isinstance(term, str):
+            raise AlidadeError(f'a term is a text like "strong=powerful", not {_describe(term)}')
+    return given
+
+
+def _describe(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def read_entries(path: Path, *, languages: Languages | None = None) -> Iterator[Entry]:
     """The entries of one file, whose name says its format."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in (".gz", ".xz")]
-    match suffixes[-1] if suffixes else "":
-        case ".tsv" | ".txt" | ".tab":
-            return _read_table(path, _tsv_rows)
-        case ".csv":
-            return _read_table(path, _csv_rows)
-        case ".tbx" | ".xml":
+    match _format_of(path):
+        case "tsv":
+            return _read_table(path, _tsv_rows, languages)
+        case "csv":
+            return _read_table(path, _csv_rows, languages)
+        case _:
             return read_tbx(path, languages)
-        case suffix:
-            raise AlidadeError(f'{path}: a dictionary is a .tsv, .csv or .tbx file, and "{suffix}" is none of them')
+
+
+def write_entries(path: Path, entries: Iterable[Entry], *, languages: Languages | None = None) -> int:
+    """Write entries as a TSV, CSV or TBX file, whichever its name says; says how many.
+
+    languages: source and target, which TBX needs.
+    """
+    if path.suffix.lower() in (".gz", ".xz"):
+        raise AlidadeError(f"{path}: a dictionary is written as a plain file; leave out {path.suffix}")
+    match _format_of(path):
+        case "tsv":
+            return _write_table(path, entries, "\t".join)
+        case "csv":
+            return _write_table(path, entries, _csv_line)
+        case _:
+            return write_tbx(path, entries, languages)
+
+
+def _format_of(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in (".gz", ".xz")]
+    suffix = suffixes[-1] if suffixes else ""
+    formats = {".tsv": "tsv", ".txt": "tsv", ".tab": "tsv", ".csv": "csv", ".tbx": "tbx", ".xml": "tbx"}
+    if suffix not in formats:
+        raise AlidadeError(f'{path}: a dictionary is a .tsv, .csv or .tbx file, and "{suffix}" is none of them')
+    return formats[suffix]
 
 
 def parse_term(text: str) -> Entry:
-    """An entry from the command line: "strong=powerful", or "strong=powerful|mighty"."""
+    """An entry from the command line: "strong=powerful|mighty", "dog=!hound" or, never translated, "Alidade=="."""
     source, equals, targets = text.partition("=")
     if not equals or not source.strip() or not targets.strip():
-        raise AlidadeError(f'--term "{text}": write it as source=target, for example "strong=powerful"')
-    return make_entry(source, _split_forms(targets), origin=f'--term "{text}"')
+        raise AlidadeError(
+            f'--term "{text}": write it as source=target, for example "strong=powerful", or as "{text.strip(" =")}==" '
+            "if it is never translated"
+        )
+    forms = _parse_forms(targets)
+    return make_entry(source, forms.wanted, origin=f'--term "{text}"', forbidden=forms.forbidden, is_kept=forms.is_kept)
 
 
 def read_sentence_terms(path: Path) -> Iterator[Entry]:
@@ -196,17 +164,22 @@ def read_sentence_terms(path: Path) -> Iterator[Entry]:
                     yield make_entry(source, [target], sentence=sentence, origin=origin)
 
 
-def write_entries(path: Path, entries: Iterable[Entry]) -> int:
-    """Write entries as a TSV file with a line of column names; says how many."""
+def _write_table(path: Path, entries: Iterable[Entry], line_of: Callable[[list[str]], str]) -> int:
     num_entries = 0
     with write_aside(path) as file:
-        file.write("\t".join(COLUMNS) + "\n")
+        file.write(line_of(list(COLUMNS)) + "\n")
         for entry in entries:
-            forms = "|".join([form.replace("|", r"\|") for form in entry.targets])
             scope = ["" if number is None else str(number) for number in (entry.occurrence, entry.sentence)]
-            file.write("\t".join([entry.source, forms, entry.case, *scope]) + "\n")
+            fields = [entry.source, _format_forms(entry), entry.case, *scope, "yes" if entry.inflect else ""]
+            file.write(line_of(fields) + "\n")
             num_entries += 1
     return num_entries
+
+
+def _csv_line(fields: list[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(fields)
+    return line.getvalue()
 
 
 @contextlib.contextmanager
@@ -224,19 +197,32 @@ def _collector_at_rest() -> Iterator[None]:
 Rows = Iterator[tuple[int, list[str]]]
 
 
-def _read_table(path: Path, rows_of: Callable[[Iterator[str]], Rows]) -> Iterator[Entry]:
+def _read_table(path: Path, rows_of: Callable[[Iterator[str]], Rows], languages: Languages | None) -> Iterator[Entry]:
     with open_text(path) as lines:
-        columns: tuple[str, ...] = COLUMNS
+        columns: Columns | None = None
         name = str(path)
         try:
-            for index, (number, fields) in enumerate(rows_of(lines)):
+            for number, fields in rows_of(_without_nul(lines, name)):
                 origin = f"{name}, line {number}"
-                if index == 0 and {"source", "target"} <= set(fields):
-                    columns = _check_columns(fields, origin)
-                elif any(fields) and not _is_comment(fields[0]):
-                    yield _entry_of_row(fields, columns, origin)
+                if not any(fields) or _is_comment(fields[0]):
+                    continue
+                if columns is None:
+                    header = columns_of_header(fields, languages, origin)
+                    columns = header or COLUMNS
+                    if header is not None:
+                        continue
+                yield _entry_of_row(fields, columns, origin)
         except csv.Error as error:
             raise AlidadeError(f"{path}, {error}") from None
+
+
+def _without_nul(lines: Iterator[str], name: str) -> Iterator[str]:
+    for number, line in enumerate(lines, start=1):
+        if "\0" in line:
+            raise AlidadeError(
+                f"{name}, line {number}: has NUL characters, so it is UTF-16 or no text; save the file as UTF-8"
+            )
+        yield line
 
 
 def _tsv_rows(lines: Iterator[str]) -> Rows:
@@ -258,42 +244,75 @@ def _is_comment(first_field: str) -> bool:
     return first_field == "#" or first_field.startswith("# ")
 
 
-def _check_columns(names: list[str], origin: str) -> tuple[str, ...]:
-    for name in names:
-        if name not in COLUMNS:
-            raise AlidadeError(f'{origin}: unknown column "{name}"{suggest_name(name, COLUMNS)}')
-        if names.count(name) > 1:
-            raise AlidadeError(f'{origin}: column "{name}" is there twice')
-    return tuple(names)
-
-
-def _entry_of_row(fields: list[str], columns: tuple[str, ...], origin: str) -> Entry:
+def _entry_of_row(fields: list[str], columns: Columns, origin: str) -> Entry:
     if len(fields) > len(columns):
-        known = ", ".join(columns)
+        known = ", ".join(filter(None, columns))
         raise AlidadeError(f"{origin}: {len(fields)} fields, but at most {len(columns)} have a meaning ({known})")
     if len(fields) == 1:
-        raise AlidadeError(f'{origin}: "{fields[0]}" has no translation; expected a source and a target term')
+        raise AlidadeError(
+            f'{origin}: "{fields[0]}" has no translation; expected a source and a target term (the target = keeps the '
+            "source as it is)"
+        )
     if len(fields) == 2 and columns is COLUMNS:  # nearly always, and a hundred thousand times
-        return make_entry(fields[0], _split_forms(fields[1]), origin=origin)
+        return _entry(fields[0], fields[1], origin)
     row = dict.fromkeys(COLUMNS, "") | dict(zip(columns, fields, strict=False))
-    case = row["case"].strip() or "exact"
+    entry = _entry(row["source"], row["target"], origin)
+    case = row["case"].strip().lower() or entry.case
     if case not in CASE_RULES:
         raise AlidadeError(f'{origin}: case is "exact" or "ignore", not "{case}"')
     return make_entry(
-        row["source"],
-        _split_forms(row["target"]),
+        entry.source,
+        entry.targets,
         case,
         _optional_number(row["occurrence"], "occurrence", origin),
         _optional_number(row["sentence"], "sentence", origin),
         origin,
+        inflect=_yes_or_no(row["inflect"], "inflect", origin),
+        forbidden=entry.forbidden,
+        is_kept=entry.is_kept,
     )
 
 
-def _split_forms(text: str) -> list[str]:
-    """The forms in "rot|rote", where \\| is no separator."""
-    if "|" not in text:
-        return [text]
-    return [form.replace(r"\|", "|") for form in _FORM_SEPARATOR.split(text)]
+def _entry(source: str, target: str, origin: str) -> Entry:
+    forms = _parse_forms(target)
+    return make_entry(source, forms.wanted, origin=origin, forbidden=forms.forbidden, is_kept=forms.is_kept)
+
+
+class _Forms(NamedTuple):
+    """What a target field says."""
+
+    wanted: list[str]
+    forbidden: list[str]
+    is_kept: bool
+
+
+def _parse_forms(text: str) -> _Forms:
+    """The forms in "rot|rote|!rotes", or that the source is kept, "="; after a backslash none of these is special."""
+    forms = [form.strip() for form in _FORM_SEPARATOR.split(text)] if "|" in text else [text.strip()]
+    return _Forms(
+        [_unescape(form) for form in forms if form != "=" and not form.startswith("!")],
+        [_unescape(form[1:]) for form in forms if form.startswith("!")],
+        "=" in forms,
+    )
+
+
+def _unescape(form: str) -> str:
+    form = form.replace(r"\|", "|")
+    return form[1:] if form.startswith((r"\!", r"\=")) else form
+
+
+def _format_forms(entry: Entry) -> str:
+    """The other way round."""
+    wanted = [rf"\{form}" if form.startswith("!") or form == "=" else form for form in entry.targets]
+    forms = ["="] * entry.is_kept + wanted + [f"!{form}" for form in entry.forbidden]
+    return "|".join([form.replace("|", r"\|") for form in forms])
+
+
+def _yes_or_no(text: str, name: str, origin: str) -> bool:
+    answer = text.strip().casefold()
+    if answer not in _YES + _NO:
+        raise AlidadeError(f'{origin}: {name} is "yes" or "no", not "{text}"')
+    return answer in _YES
 
 
 def _optional_number(text: str, name: str, origin: str) -> int | None:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from alidade.alignment.links import Alignment, Link
-from alidade.dictionary.entries import Entry, make_entry, tidy_text
+from alidade.dictionary.entries import Entry, make_entry
+from alidade.text.normalise import normalise_text
 from alidade.text.words import Word, split_words
 
 MAX_ENTRIES = 4
@@ -110,6 +111,6 @@ def _is_content(word: Word, stop_words: frozenset[str]) -> bool:
 
 
 def _occurrence(words: tuple[Word, ...], index: int) -> int:
-    """A word is the n-th of its kind in its sentence, counted from 1."""
-    text = tidy_text(words[index].text)
-    return sum([tidy_text(word.text) == text for word in words[: index + 1]])
+    """A word is the n-th of its kind in its sentence, in whatever case, counted from 1."""
+    texts = [normalise_text(word.text).casefold() for word in words[: index + 1]]
+    return texts.count(texts[-1])
