@@ -160,3 +160,14 @@ def test_the_runners_rows_exist() -> None:
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(((?!https?:)[^)]+)\)", README))))
 def test_links_lead_somewhere(link: str) -> None:
     assert (ROOT / link).exists()
+
+
+def test_the_walk_through_the_code_names_what_is_there() -> None:
+    """Each room and no file that has moved away."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    package, runner = ROOT / "src" / "alidade", ROOT / "experiments"
+    rooms = {path.parent.name for path in package.glob("*/__init__.py")}
+    assert {room for room in rooms if f"`{room}/`" not in page} == set()
+    files = {path.name for folder in (package, runner) for path in folder.rglob("*.py")}
+    assert {name for name in re.findall(r"`(?:\w+/)*(\w+\.py)`", page) if name not in files} == set()
+    assert len(page.splitlines()) <= 100
