@@ -93,7 +93,7 @@ def record(
     """
     result = Result(
         command=command or describe_command(),
-        commit=describe_commit(),
+        commit=describe_commit(depends_on),
         date=dt.datetime.now(dt.UTC).date().isoformat(),
         processor=describe_processor(),
         code=fingerprints(depends_on),
@@ -174,10 +174,14 @@ def _from_root(argument: str) -> str:
     return os.path.relpath(argument, ROOT) if is_place and Path(argument).exists() else argument
 
 
-def describe_commit() -> str:
-    """The commit that is checked out, with a plus if files differ from it."""
-    done = subprocess.run(["git", "describe", "--always", "--dirty=+"], cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.strip() or "unknown"
+def describe_commit(places: Sequence[str] = ()) -> str:
+    """The commit that is checked out, with a plus if these files and folders differ from it."""
+    commands = (["rev-parse", "--short=7", "HEAD"], ["status", "--porcelain", "--", *places])
+    commit, changes = (
+        subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+        for command in commands
+    )
+    return f"{commit}+" if commit and changes else commit or "unknown"
 
 
 def describe_processor() -> str:

@@ -13,6 +13,7 @@ from alidade.errors import AlidadeError
 from runner import results
 from runner.results import TRANSLATING, fingerprint, read_result, record
 
+NAMED = ("-c", "user.name=a", "-c", "user.email=a@b.example")
 CODE = '''
 def double(number):
     """Twice."""
@@ -72,6 +73,16 @@ def test_a_new_file_is_a_change_and_a_lost_one_too(root: Path) -> None:
     fingerprint.cache_clear()
     assert fingerprint("room") != before
     assert fingerprint("no-such-room") == "gone"
+
+
+def test_a_commit_is_told_from_files_that_differ_from_it(root: Path) -> None:
+    for command in (["init", "-q"], ["add", "room"], [*NAMED, "commit", "-qm", "One room"]):
+        subprocess.run(["git", *command], cwd=root, check=True)
+    (root / "other.json").write_text("{}")
+    clean = results.describe_commit(["room"])
+    assert len(clean) == 7
+    (root / "room" / "one.py").write_text("x = 1\n")
+    assert results.describe_commit(["room"]) == f"{clean}+"
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
