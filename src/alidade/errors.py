@@ -44,19 +44,3 @@ def suggest_name(given: str, known: Iterable[str]) -> str:
     """The end of an error message that names the nearest right name: `; did you mean "width"?`."""
     nearest = difflib.get_close_matches(given, list(known), n=1, cutoff=0.5)
     return f'; did you mean "{nearest[0]}"?' if nearest else ""
-
-
-def require_extra(extra: str, module: str, otherwise: str = "") -> ModuleType:
-    """Import a module of an optional part of the installation, or say how to get it.
-
-    otherwise: what else one could do, the end of the sentence.
-    """
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        package = module.split(".")[0]
-        if error.name is not None and error.name.split(".")[0] != package:
-            raise  # it is there, and lacks something itself
-        raise AlidadeError(
-            f"{package} is not installed: run `pip install 'alidade-mt[{extra}]'`{otherwise and f', or {otherwise}'}"
-        ) from None

@@ -95,7 +95,7 @@ def test_pieces_that_are_not_there(tmp_path: Path) -> None:
 
 def test_a_missing_aligner_is_noticed_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "eflomal", None)
-    with pytest.raises(AlidadeError, match="eflomal is not installed"):
+    with pytest.raises(AlidadeError, match="needs the package eflomal"):
         prepare(config(tmp_path, aligner={"kind": "eflomal"}))
     assert not (tmp_path / "corpus").exists()
 

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TextIO, TypeVar
 
 from alidade.alignment.links import Alignment, GoldAlignment
-from alidade.errors import AlidadeError, require_extra
+from alidade.errors import AlidadeError, require_package
 from alidade.io import aside_name, count_lines, read_lines
 
 Parsed = TypeVar("Parsed")
@@ -59,7 +59,7 @@ def read_gold_alignments(path: Path, *, one_based: bool = False) -> Iterator[Gol
 
 def import_eflomal() -> ModuleType:
     """The aligner's module; an error says how to get it."""
-    return require_extra("eflomal", "eflomal", 'give another aligner\'s links with aligner.kind = "pharaoh"')
+    return require_package("eflomal", "eflomal", 'aligner.kind = "eflomal" (not "pharaoh", another aligner\'s links)')
 
 
 def _run_eflomal(

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from alidade.alignment.links import Alignment, Link
 from alidade.dictionary.entries import Entry, make_entry
+from alidade.errors import require_package
 from alidade.text.normalise import normalise_text
 from alidade.text.words import Word, split_words
 
@@ -100,8 +101,7 @@ def one_to_one_links(alignment: Alignment) -> Iterator[Link]:
 
 def load_stop_words(language: str) -> frozenset[str]:
     """The stop words of a language; none if there is no list for it."""
-    import stopwordsiso
-
+    stopwordsiso = require_package("stopwordsiso", "evaluate", "a simulated dictionary")
     language = language.split("-")[0]
     return frozenset(stopwordsiso.stopwords(language)) if stopwordsiso.has_lang(language) else frozenset()
 

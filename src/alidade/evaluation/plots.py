@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from alidade.alignment.links import Link
-from alidade.errors import AlidadeError
+from alidade.errors import AlidadeError, require_package
 from alidade.io import write_aside
 from alidade.text.subwords import Encoding
 
@@ -194,8 +194,7 @@ def plot_attention(panels: Sequence[Panel], path: Path, *, font: Path | None = N
         raise AlidadeError(f"{path}: a picture's name must end in {', '.join(FORMATS)}")
     if not panels:
         raise AlidadeError("there is nothing to plot: give at least one sentence pair")
-    import matplotlib as mpl
-
+    mpl = require_package("matplotlib", "plot", "a picture")
     texts = "".join(text for panel in panels for text in (*panel.source, *panel.target, panel.title))
     fonts = choose_fonts(texts, font)
     with mpl.rc_context(), warnings.catch_warnings():

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import regex
 
+from alidade.errors import require_package
 from alidade.text.languages import is_chinese
 
 TOKENISED = "tokenised"
@@ -106,7 +107,7 @@ def _load_jieba() -> Callable[[str], list[str]]:
 def _load_jieba_once() -> Callable[[str], list[str]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # its source has old escapes and asks for pkg_resources
-        import jieba
+        jieba = require_package("jieba", "zh", "splitting Chinese into words")
     jieba.setLogLevel(logging.WARNING)
     tokenizer = jieba.Tokenizer()
     tokenizer.initialize()
