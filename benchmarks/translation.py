@@ -32,19 +32,19 @@ from typing import Any, NamedTuple
 
 import ctranslate2
 import torch
+from alidade.models.packing import fast_linear, pack_linears
 from torch import Tensor
 
 from alidade.config import SearchSettings, TransformerJumpsSettings, TransformerSettings
 from alidade.exchange.ctranslate2 import export_ctranslate2
 from alidade.io import read_lines
-from alidade.models.folder import load_model_folder
-from alidade.models.packing import fast_linear, pack_linears
+from alidade.model_folder import load_model_folder
 from alidade.models.system import System, build_system
 from alidade.parallel import map_in_forks
 from alidade.search.batches import batches_by_length, map_batches
 from alidade.search.beam import BeamSearch, Request
+from alidade.search.forced import GivenPairs
 from alidade.search.hypotheses import SearchResult
-from alidade.search.scoring import GivenPairs
 from alidade.text.vocabulary import BOS, EOS, PAD, UNK
 
 SHAPES = {

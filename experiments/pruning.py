@@ -20,7 +20,7 @@ import torch
 from sacrebleu.metrics.bleu import BLEU
 
 from alidade.io import read_lines
-from alidade.models.folder import load_model_folder
+from alidade.model_folder import load_model_folder
 from alidade.translation import Translation
 from alidade.translator import Translator
 

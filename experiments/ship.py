@@ -17,7 +17,7 @@ from pathlib import Path
 
 from alidade.errors import AlidadeError
 from alidade.io import read_json, write_folder_aside
-from alidade.models.folder import SHIPPED_FOLDER, SHIPPED_MODEL, ModelFolder, load_model_folder
+from alidade.model_folder import SHIPPED_FOLDER, SHIPPED_MODEL, ModelFolder, load_model_folder
 from runner.results import RESULTS, Result, read_result
 from runner.settings import EXPERIMENTS, Library
 

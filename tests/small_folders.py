@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from alidade.config import NormalisationSettings, SearchSettings, TransformerJumpsSettings, TransformerSettings
-from alidade.models.folder import save_model_folder
+from alidade.model_folder import save_model_folder
 from alidade.models.system import build_system
 from alidade.text.vocabulary import EOS
 from synthetic import word_ids, word_pieces

@@ -18,7 +18,7 @@ import alidade
 from alidade import AlidadeError, ArgumentError, Dictionary, Translator
 from alidade.config import SearchSettings
 from alidade.dictionary.files import load_dictionary
-from alidade.models.folder import load_model_folder
+from alidade.model_folder import load_model_folder
 from alidade.translator import SearchChanges
 from small_folders import make_folder
 

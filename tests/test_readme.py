@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from alidade.cli import app
 from alidade.corpus.synthetic import make_pairs
-from alidade.models.folder import VARIABLE
+from alidade.model_folder import VARIABLE
 from small_runs import ALIGNED, JUMPS, run_config, small_corpus
 
 ROOT = Path(__file__).parent.parent

@@ -23,7 +23,7 @@ from alidade.dictionary.simulation import ReferencePair, simulate_dictionary
 from alidade.evaluation.plots import plot_attention
 from alidade.evaluation.terms import evaluate_terms
 from alidade.io import hash_file, read_lines
-from alidade.models.folder import WEIGHTS_FILE
+from alidade.model_folder import WEIGHTS_FILE
 from alidade.text.normalise import normalise_text
 from alidade.translator import Translator
 from runner.report import picture_name

@@ -18,7 +18,7 @@ from alidade.config import TrainConfig, load_config
 from alidade.corpus.prepare import Preparation, StageResult, StageRunner
 from alidade.errors import AlidadeError
 from alidade.io import hash_file, read_json
-from alidade.models.folder import SEARCH_FILE, WEIGHTS_FILE, copy_model_folder, load_model_folder
+from alidade.model_folder import SEARCH_FILE, WEIGHTS_FILE, copy_model_folder, load_model_folder
 from alidade.training.loop import train
 from runner.settings import Library, TaskSettings, TranslationRow
 

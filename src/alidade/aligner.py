@@ -34,8 +34,8 @@ from alidade.alignment.positions import (
 )
 from alidade.alignment.symmetrise import Symmetrisation, symmetrise
 from alidade.errors import ArgumentError, ModelError
-from alidade.models.folder import ModelFolder
-from alidade.search.scoring import PairScore, align_targets, score_pairs
+from alidade.model_folder import ModelFolder
+from alidade.search.forced import PairScore, align_targets, score_pairs
 from alidade.text.languages import is_same_language
 from alidade.text.sentences import SENTENCE_ENDS
 from alidade.text.subwords import Encoding, Subwords
@@ -168,7 +168,7 @@ def _read_parts(translator: Translator, parts: Sequence[_PairPart], by: Evidence
             translator.batch_size,
         )
         given = [replace(one, positions=path.positions) for one, path in zip(given, paths, strict=True)]
-        evidence = [path.posteriors.numpy() for path in paths]
+        evidence = [path.posteriors for path in paths]
     if by == "attention":
         evidence = translator.attention(given)
     return [(one.positions, matrix) for one, matrix in zip(given, evidence, strict=True)]
@@ -214,11 +214,17 @@ def _join_scores(parts: Sequence[tuple[_PairPart, PairScore]], translator: Trans
     settings = translator.settings
     total = settings.lexical_weight * math.fsum(lexical) + settings.alignment_weight * math.fsum(alignment)
     positions = [position + part.source_start for part, one in parts for position in one.positions]
+    last_part, num_rows = parts[-1][0], sum(len(part.target) for part, _ in parts)
+    attention = np.zeros((num_rows, last_part.source_start + len(last_part.source) + 2), dtype=np.float32)
+    for part, one in parts:
+        rows, columns = one.attention.shape
+        attention[part.target_start :][:rows, part.source_start :][:, :columns] = one.attention
     return PairScore(
         positions=tuple(positions),
         lexical_logp=tuple(lexical),
         alignment_logp=tuple(alignment),
         score=total / len(lexical) ** settings.length_normalisation,
+        attention=attention,
     )
 
 

@@ -19,8 +19,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self, TypeVar
 
-import torch
-
 from alidade.errors import AlidadeError
 
 CHUNK = 2000
@@ -153,7 +151,6 @@ def map_in_forks(function: Callable[[Item], Result], items: Iterable[Item], work
 
 def _start_worker() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; the first one ends the others
-    torch.set_num_threads(1)
 
 
 def _call(item: Any) -> Any:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from alidade.alignment.links import Alignment, Link
+from alidade.alignment.positions import Matrix
 from alidade.dictionary.matching import Match
 from alidade.dictionary.rules import Use
 from alidade.text.normalise import spans_in_original
@@ -54,6 +55,8 @@ class Translation:
     """What a person should know about it, for instance that a long text was cut into parts."""
     original: str | None = None
     """The source as it was given; None: as `source` has it."""
+    attention: Matrix | None = field(default=None, repr=False, compare=False)
+    """(I, J + 2) accumulated attention of each target piece (paper, section 5), as the search left it."""
 
     @property
     def text(self) -> str:
@@ -160,6 +163,7 @@ def _append(first: Translation, second: Translation, source_gap: str, target_gap
         alignment = Alignment.of([*first.alignment, *move.values()])
     return replace(
         first,
+        attention=None,
         source=_append_encoding(first.source, second.source, source_gap),
         target=_append_encoding(first.target, second.target, target_gap),
         positions=first.positions + tuple([position + source_pieces for position in second.positions]),

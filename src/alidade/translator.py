@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, Unpack, get_args
 
-import torch
+import regex
 
 from alidade.alignment.links import Alignment
 from alidade.alignment.positions import (
@@ -38,18 +38,17 @@ from alidade.config import NormalisationSettings, SearchSettings, parse_settings
 from alidade.dictionary.entries import Dictionary, Entry, make_entry
 from alidade.dictionary.files import load_dictionary
 from alidade.dictionary.matching import Match, find_matches
-from alidade.dictionary.rules import Constraints, WordBorders
-from alidade.dictionary.tables import ConstrainedSentence
-from alidade.errors import AlidadeError, ArgumentError, ModelError, suggest_name
-from alidade.models.folder import ModelFolder, default_model, load_model_folder
-from alidade.models.packing import pack_linears
-from alidade.models.system import System
-from alidade.parallel import map_in_forks
+from alidade.dictionary.rules import SentenceRules, WordBorders
+from alidade.engine.graph import Precision
+from alidade.engine.system import EngineSystem, load_engine
+from alidade.errors import AlidadeError, ArgumentError, suggest_name
+from alidade.model_folder import ModelFolder, default_model, load_model_folder
+from alidade.parallel import available_cores, map_in_forks
 from alidade.search.batches import map_batches
-from alidade.search.beam import BeamSearch, Request
-from alidade.search.dictionary_constraints import DictionaryConstraints
-from alidade.search.hypotheses import Hypothesis, SearchResult
-from alidade.search.scoring import GivenPairs
+from alidade.search.beam import BeamSearch
+from alidade.search.dictionary import DictionaryRestriction, TermSentence
+from alidade.search.forced import score_pairs
+from alidade.search.hypotheses import Hypothesis, Request, SearchResult
 from alidade.text.languages import is_written_without_spaces
 from alidade.text.sentences import TextPart, split_text
 from alidade.text.subwords import Encoding
@@ -115,6 +114,8 @@ class Translator:
         *,
         batch_size: int = 32,
         threads: int | None = None,
+        precision: Precision | None = None,
+        device: str = "cpu",
         **changes: Unpack[SearchChanges],
     ) -> None:
         """model: a model folder; None: the one that is shipped with the package.
@@ -125,23 +126,21 @@ class Translator:
         _check_count("batch_size", batch_size)
         if threads is not None:
             _check_count("threads", threads)
-            torch.set_num_threads(threads)
         self.model = _load(model)
         base = settings or self.model.search
         self.settings = parse_settings(SearchSettings, base.model_dump() | dict(changes), source="search settings")
         self.batch_size = batch_size
         self._lock = threading.RLock()
-        self._searches: dict[int, BeamSearch] = {}
-        """By beam size."""
         self._last_dictionary: tuple[Dictionary | None, Dictionary | None] = None, None
         """As given, and as normalised."""
-        self.system = _packed(self.model.system)
+        self._threads, self._precision, self._device = threads, precision, device
+        self._system: EngineSystem | None = None
         _translators.add(self)
 
     def with_settings(self, settings: SearchSettings) -> Translator:
         """A translator with the same model in memory that searches in another way."""
         other = copy.copy(self)
-        other.settings, other._searches = settings, {}
+        other.settings = settings
         return other
 
     def __copy__(self) -> Self:
@@ -157,9 +156,18 @@ class Translator:
         return _rebuild, (type(self), str(self.model.path), self.settings.model_dump(), self.batch_size)
 
     @property
+    def system(self) -> EngineSystem:
+        """The models, ready to run; loaded when they are first needed, and anew in a forked process."""
+        with self._lock:
+            if self._system is None:
+                threads = self._threads or available_cores()
+                self._system = load_engine(self.model, precision=self._precision, threads=threads, device=self._device)
+            return self._system
+
+    @property
     def is_assisted(self) -> bool:
         """Whether the system has positions."""
-        return bool(self.system.lexical.is_assisted)  # type: ignore[union-attr]
+        return self.system.lexical.is_assisted
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -330,39 +338,30 @@ class Translator:
         if not filled:
             return [None] * len(parts)
         requests = [Request(part.source.ids, part.prefix) for part in filled]
-        with self._lock:
-            if beam_size not in self._searches:
-                settings = self.settings.model_copy(update={"beam_size": beam_size})
-                self._searches[beam_size] = BeamSearch(self.system, settings)
-            constraints = self._constraints(filled, requests, mode, beam_size)
-            found = self._searches[beam_size].search(requests, num_best=num_best, constraints=constraints)
+        settings = self.settings.model_copy(update={"beam_size": beam_size})
+        found = BeamSearch(self.system, settings).search(
+            requests, num_best=num_best, restrictions=self._restrictions(filled, requests, mode)
+        )
         results = iter(found)
         return [next(results) if len(part.source) else None for part in parts]
 
-    def _constraints(
-        self, parts: list[_Part], requests: list[Request], mode: Mode, beam_size: int
-    ) -> DictionaryConstraints | None:
+    def _restrictions(self, parts: list[_Part], requests: list[Request], mode: Mode) -> list[DictionaryRestriction]:
+        """The dictionary's, if it has anything to say about these parts."""
         if not any(part.matches for part in parts):
-            return None
+            return []
         sentences = [
-            ConstrainedSentence(
-                Constraints(part.matches, self._borders, must_use_all=mode == "require"),
-                end_position=len(part.source) + 1,
+            TermSentence(
+                SentenceRules(part.matches, self._borders, must_use_all=mode == "require"),
+                end_position=request.end_position,
                 max_length=request.length_limit(self.settings),
                 num_given=len(part.prefix),
+                final_mark=_final_mark(part.source),
             )
             if part.matches
             else None
             for part, request in zip(parts, requests, strict=True)
         ]
-        return DictionaryConstraints(
-            sentences,
-            mode,
-            self._borders,
-            is_assisted=self.is_assisted,
-            beam_size=beam_size,
-            vocabulary_size=len(self.model.target_subwords),
-        )
+        return [DictionaryRestriction(sentences, mode, is_assisted=self.is_assisted)]
 
     @functools.cached_property
     def _borders(self) -> WordBorders:
@@ -375,10 +374,10 @@ class Translator:
         return [self._read_hypothesis(part, result, hypothesis) for hypothesis in result.hypotheses]
 
     def _read_hypothesis(self, part: _Part, result: SearchResult, hypothesis: Hypothesis) -> Translation:
-        uses = hypothesis.constraint_state
+        uses = hypothesis.uses
         return Translation(
             source=part.source,
-            target=self.model.target_subwords.decode(hypothesis.words),
+            target=self.model.target_subwords.decode(hypothesis.pieces),
             positions=hypothesis.positions,
             score=hypothesis.score,
             lexical_score=hypothesis.lexical_score,
@@ -388,6 +387,7 @@ class Translator:
             matches=part.matches,
             uses=uses if isinstance(uses, tuple) else (),
             notes=() if hypothesis.is_complete else ("cut off at the length limit",),
+            attention=hypothesis.attention,
         )
 
     def _join(self, task: _Task, candidates: Sequence[Sequence[Translation]], num_best: int) -> Translation:
@@ -404,16 +404,18 @@ class Translator:
         """
         return map_batches(self._attention_batch, list(translations), lambda t: len(t.target), self.batch_size)
 
-    @torch.inference_mode()
     def _attention_batch(self, translations: list[Translation]) -> list[Matrix]:
-        batch = GivenPairs.of(
+        if all(t.attention is not None for t in translations):
+            return [t.attention for t in translations if t.attention is not None]
+        scores = score_pairs(
+            self.system,
             [t.source.ids for t in translations],
             [t.target.ids for t in translations],
-            [t.positions for t in translations] if self.is_assisted else None,
-        ).batch()
-        with self._lock:
-            attention = self.system.lexical.attention(batch)  # type: ignore[union-attr, operator]  # a model's method
-        return [attention[row, : len(t.target), : len(t.source) + 2].numpy() for row, t in enumerate(translations)]
+            [t.positions for t in translations],
+            self.settings,
+            self.batch_size,
+        )
+        return [score.attention for score in scores]
 
     def link(self, translations: Sequence[Translation]) -> list[Translation]:
         """The same translations with their links of words: from positions, or from attention if a system has none."""
@@ -535,17 +537,18 @@ def _load(model: ModelFolder | Path | str | None) -> ModelFolder:
     if model is not None and not isinstance(model, ModelFolder | Path | str):
         raise ArgumentError(f"model: the path of a model folder is needed, not {_kind(model)}")
     model = default_model() if model is None else model
-    folder = model if isinstance(model, ModelFolder) else load_model_folder(Path(model))
-    if folder.system.lexical is None:
-        raise ModelError(f"{folder.path}: an alignment model alone cannot translate; `alidade assemble` adds one")
-    return folder
+    return model if isinstance(model, ModelFolder) else load_model_folder(Path(model))
 
 
-def _packed(system: System) -> System:
-    """The same weights in other layers, laid out for search: the folder's own stay as they are."""
-    copied = copy.deepcopy(system, {id(weight): weight for weight in system.parameters()})
-    pack_linears(copied)
-    return copied
+def _final_mark(source: Encoding) -> range:
+    """The positions of the punctuation mark that a sentence ends with; none if it does not."""
+    if not source.words or not _MARK.fullmatch(source.words[-1].text):
+        return range(0)
+    pieces = source.pieces_of_word(len(source.words) - 1)
+    return range(pieces.start + 1, pieces.stop + 1)
+
+
+_MARK = regex.compile(r"\p{P}+")
 
 
 def _rebuild(kind: type[Translator], path: str, settings: dict[str, Any], batch_size: int) -> Translator:
@@ -586,9 +589,9 @@ _translators: weakref.WeakSet[Translator] = weakref.WeakSet()
 
 def _mend_after_fork() -> None:
     """In a child of `os.fork`: the other threads are gone, those that compute and those that held a lock."""
-    torch.set_num_threads(1)
     for translator in _translators:
         translator._lock = threading.RLock()
+        translator._system = None
 
 
 os.register_at_fork(after_in_child=_mend_after_fork)

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 
 import pytest
 import torch
+from alidade.dictionary.tables import ConstrainedSentence
+from alidade.search.dictionary_constraints import GIVEN_COST, DictionaryConstraints, Mode
 
 from alidade.config import SearchSettings
 from alidade.dictionary.entries import make_entry
 from alidade.dictionary.matching import Form, Match, Pieces
 from alidade.dictionary.rules import Constraints, Use, WordBorders
-from alidade.dictionary.tables import ConstrainedSentence
 from alidade.models.system import System
 from alidade.search.beam import BeamSearch, Request
-from alidade.search.dictionary_constraints import GIVEN_COST, DictionaryConstraints, Mode
+from alidade.search.forced import GivenPairs
 from alidade.search.hypotheses import Hypothesis
-from alidade.search.scoring import GivenPairs
 from small_models import VOCABULARY, jumps_model, lexical_model
 
 BORDERS = WordBorders(continuing=frozenset([20, 21, 22]), glueing=frozenset([19]))

@@ -17,9 +17,9 @@ from alidade.config import (
 )
 from alidade.models.system import System, build_system
 from alidade.search.beam import BeamSearch, Request
+from alidade.search.forced import score_pairs
 from alidade.search.hypotheses import SearchResult
 from alidade.search.pruning import AtOnce, picker_of
-from alidade.search.scoring import score_pairs
 from alidade.text.vocabulary import EOS
 
 VOCABULARY = 60

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from alidade.cli import app
 from alidade.config import NormalisationSettings, SearchSettings
 from alidade.errors import AlidadeError
-from alidade.models.folder import WeightForm, compact_weights, expand_weights, load_model_folder
+from alidade.model_folder import WeightForm, compact_weights, expand_weights, load_model_folder
 from alidade.training.loop import train
 from alidade.translator import Translator
 from small_folders import make_folder

@@ -11,8 +11,8 @@ import torch
 from alidade.config import NormalisationSettings, SearchSettings, SubwordSettings, TransformerSettings
 from alidade.corpus.encode import count_units, train_subwords
 from alidade.errors import AlidadeError
-from alidade.models.folder import initialise_from, load_model_folder, save_model_folder
-from alidade.models.system import System, build_system
+from alidade.model_folder import load_model_folder, save_model_folder
+from alidade.models.system import System, build_system, initialise_from
 from alidade.text.subwords import Subwords
 from small_models import random_batch
 

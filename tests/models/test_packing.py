@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from alidade.models.packing import PackedLinear, can_pack, pack_linears
 from torch import nn
 
-from alidade.models.packing import PackedLinear, can_pack, pack_linears
 from small_models import jumps_model, lexical_model, random_batch
 
 pytestmark = pytest.mark.skipif(not can_pack(torch.zeros(1)), reason="this torch has no oneDNN")

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from alidade import AlidadeError, Translator
+from alidade import model_folder as shipped
 from alidade.cli import app
-from alidade.models import folder as shipped
 from small_folders import make_folder
 
 

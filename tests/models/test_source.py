@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from alidade.models.source import FoldedSource, PlainSource, read_source
 
 from alidade.models.layers import Memory, SourceAttention
-from alidade.models.source import FoldedSource, PlainSource, read_source
 
 
 def make_memory(num_sentences: int, length: int, *, has_padding: bool) -> Memory:

@@ -7,11 +7,11 @@ import math
 
 import pytest
 import torch
+from alidade.search.lattice import SHARPNESS
 
 from alidade.config import SearchSettings
 from alidade.search.beam import BeamSearch, Request
 from alidade.search.hypotheses import SearchResult
-from alidade.search.lattice import SHARPNESS
 from alidade.search.pruning import AtOnce, picker_of
 from alidade.text.vocabulary import BOS, EOS
 from table_models import brute_force, score_path, table_system

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from alidade.dictionary.tables import ConstrainedSentence
+from alidade.search.dictionary_constraints import DictionaryConstraints, Mode
 
 from alidade.config import SearchSettings
 from alidade.dictionary.entries import make_entry
 from alidade.dictionary.matching import Form, Match, Pieces
 from alidade.dictionary.rules import Constraints, WordBorders
-from alidade.dictionary.tables import ConstrainedSentence
 from alidade.search.beam import BeamSearch, Request
-from alidade.search.dictionary_constraints import DictionaryConstraints, Mode
 from alidade.search.hypotheses import Hypothesis
 from word_by_word import VOCABULARY, word_by_word_system
 

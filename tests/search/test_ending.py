@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from alidade.search.ending import SentenceEndings
 
 from alidade.config import SearchSettings
-from alidade.search.ending import SentenceEndings
 from alidade.text.vocabulary import EOS
 
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from alidade.cli import app
 from alidade.config import SearchSettings
-from alidade.models.folder import load_search_settings
+from alidade.model_folder import load_search_settings
 from alidade.search.tuning import tune
 from small_folders import make_folder
 

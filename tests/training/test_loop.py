@@ -9,7 +9,7 @@ from rich.console import Console
 
 from alidade.config import NormalisationSettings, PrepareConfig
 from alidade.corpus.prepare import Preparation
-from alidade.models.folder import load_model_folder, read_weights
+from alidade.model_folder import load_model_folder, read_weights
 from alidade.training.loop import train
 from alidade.training.monitor import Monitor
 from small_runs import ALIGNED, JUMPS, TRANSFORMER, final_weights, logged, run_config

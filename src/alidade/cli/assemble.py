@@ -21,8 +21,7 @@ def assemble(
 
         alidade assemble --lexical runs/aligned/model --alignment runs/jumps/model --output runs/system
     """
-    from alidade.models.folder import load_model_folder, save_model_folder
-    from alidade.models.system import System
+    from alidade.model_folder import load_model_folder, save_model_folder
 
     words, positions = load_model_folder(lexical), load_model_folder(alignment)
     if words.description.lexical is None:
@@ -31,7 +30,7 @@ def assemble(
         raise AlidadeError(
             f"{alignment}: this folder has no alignment model; give a transformer-jumps or rnn-jumps one"
         )
-    if positions.system.shares_encoder:
+    if positions.description.alignment.encoder == "lexical":
         raise AlidadeError(f"{alignment}: its alignment model reads its own lexical model's encoder: use it as it is")
     for side in ("source", "target"):
         if getattr(words.description, side) != getattr(positions.description, side):
@@ -42,7 +41,7 @@ def assemble(
         raise AlidadeError(f"{lexical} and {alignment} know text in different writing: train both on one corpus")
     save_model_folder(
         output,
-        System(words.system.lexical, positions.system.alignment),
+        {**words.weights_of("lexical"), **positions.weights_of("alignment")},
         words.description.lexical,
         positions.description.alignment,
         words.source_subwords,

@@ -10,7 +10,7 @@ import typer
 from alidade.cli.options import OwnModelOption
 
 if TYPE_CHECKING:
-    from alidade.models.folder import ModelFolder
+    from alidade.model_folder import ModelFolder
 
 
 def export(
@@ -35,7 +35,7 @@ def export(
 
         alidade export --model run/model --output run/ctranslate2
     """
-    from alidade.models.folder import WEIGHTS_FILE, copy_model_folder, load_model_folder
+    from alidade.model_folder import WEIGHTS_FILE, copy_model_folder, load_model_folder
 
     folder = load_model_folder(model)
     if form == "ctranslate2":
@@ -50,11 +50,13 @@ def export(
 def _export_ctranslate2(folder: ModelFolder, output: Path) -> None:
     from alidade.errors import AlidadeError
     from alidade.exchange.ctranslate2 import export_ctranslate2
+    from alidade.models.system import load_system
 
-    if folder.system.lexical is None:
+    lexical = load_system(folder).lexical
+    if lexical is None:
         raise AlidadeError(f"{folder.path}: has no lexical model to export")
     source, target = (
         [subwords.piece(number) for number in range(len(subwords))]
         for subwords in (folder.source_subwords, folder.target_subwords)
     )
-    export_ctranslate2(folder.system.lexical, source, target, output)
+    export_ctranslate2(lexical, source, target, output)

@@ -49,7 +49,7 @@ def plot(
     """
     from alidade.dictionary.files import load_dictionary
     from alidade.evaluation.plots import plot_attention
-    from alidade.models.folder import default_model
+    from alidade.model_folder import default_model
     from alidade.translator import Translator
 
     models = models or [default_model()]

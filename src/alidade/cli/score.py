@@ -21,7 +21,7 @@ from alidade.errors import AlidadeError
 from alidade.io import read_lines
 
 if TYPE_CHECKING:
-    from alidade.search.scoring import PairScore
+    from alidade.search.forced import PairScore
 
 
 def score(
@@ -46,7 +46,7 @@ def score(
 
         alidade score --model run/system --source text.en --target text.de
     """
-    from alidade.search.scoring import score_pairs
+    from alidade.search.forced import score_pairs
     from alidade.translator import Translator
 
     set_threads(threads)
@@ -56,7 +56,7 @@ def score(
     sources = [folder.source_subwords.encode(folder.normalise_source(one)).ids for one, _ in pairs]
     targets = [folder.target_subwords.encode(folder.normalise_target(other)).ids for _, other in pairs]
     paths = None if positions is None else _read_positions(positions, sources, targets)
-    for pair in score_pairs(folder.system, sources, targets, paths, translator.settings, batch_size):
+    for pair in score_pairs(translator.system, sources, targets, paths, translator.settings, batch_size):
         typer.echo(
             _to_json(pair) if as_json else f"{pair.score:.4f}\t{pair.lexical_score:.4f}\t{pair.alignment_score:.4f}"
         )

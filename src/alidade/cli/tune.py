@@ -32,7 +32,7 @@ def tune(
     """
     from sacrebleu.metrics.bleu import BLEU
 
-    from alidade.models.folder import save_search_settings
+    from alidade.model_folder import save_search_settings
     from alidade.search.tuning import tune as try_settings
     from alidade.translator import Translator
 

@@ -1,6 +1,6 @@
 """What a dictionary's matches allow a hypothesis to write next: plain data, no model, no tensors.
 
-A hypothesis has a `State`: which matches it has used, and how much of a form it has written. `Constraints`,
+A hypothesis has a `State`: which matches it has used, and how much of a form it has written. `SentenceRules`,
 one for a sentence, turn a state and the source position that the next word translates into a `Rule` for that
 word, and a state and a word into the next state. A form, once begun, is completed; where several forms are
 allowed, their pieces make a trie and the model chooses the way.
@@ -75,23 +75,17 @@ class State:
     def has_used(self, match: int) -> bool:
         return match in [use.match for use in self.uses]
 
-    @property
-    def rule_key(self) -> tuple[object, ...]:
-        """What rules depend on: all but where in the target the forms stand."""
-        used = frozenset([use.match for use in self.uses])
-        return used, self.under_way, self.written, self.has_just_used, self.is_glued, self.echo
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """What the next word of a hypothesis may be while it translates a certain source position."""
 
-    words: Pieces = ()
-    """Words of forms."""
+    pieces: Pieces = ()
+    """Pieces of forms."""
     begins: tuple[int, ...] = ()
-    """The matches that `words` begin; none if they go on with a form."""
+    """The matches that `pieces` begin; none if they go on with a form."""
     is_free: bool = True
-    """Whether words other than `words` may come, within the limits below."""
+    """Whether pieces other than `pieces` may come, within the limits below."""
     banned: Pieces = ()
     starts_word: bool = False
     """Nothing may come that goes on with the word before."""
@@ -105,13 +99,13 @@ INITIAL = State()
 """The state of an empty hypothesis."""
 
 
-class Constraints:
+class SentenceRules:
     """The matches of one sentence as rules for its hypotheses."""
 
     def __init__(self, matches: Sequence[Match], borders: WordBorders, *, must_use_all: bool) -> None:
         self.matches = tuple(matches)
         self.must_use_all = must_use_all
-        self._borders = borders
+        self.borders = borders
         self._sequences = [
             tuple([pieces for form in match.forms for pieces in (form.after_space, form.glued)]) for match in matches
         ]
@@ -121,11 +115,6 @@ class Constraints:
         self._match_at = {
             position: number for number, match in enumerate(matches) if match.forms for position in match.positions
         }
-
-    @property
-    def first_words(self) -> frozenset[int]:
-        """The words that begin some form."""
-        return frozenset([pieces[0] for sequences in self._sequences for pieces in sequences])
 
     def unused(self, state: State) -> tuple[int, ...]:
         """The matches that are not even under way (and that the vocabulary can write)."""
@@ -137,6 +126,11 @@ class Constraints:
         if state.under_way is not None and state.written not in self._sequences[state.under_way]:
             return False
         return not self.must_use_all or not self.unused(state)
+
+    def must_go_on(self, state: State) -> range | None:
+        """Where a form goes on that is under way and may not end yet."""
+        match = state.under_way
+        return None if match is None or state.written in self._sequences[match] else self.matches[match].positions
 
     def pieces_needed(self, state: State) -> int:
         """How many pieces a hypothesis may still have to write for its matches, whichever forms it takes."""
@@ -164,7 +158,7 @@ class Constraints:
 
     def advance(self, state: State, word: int, *, place: int, begun: tuple[int, ...] = ()) -> State:
         """The state after a word, the target's piece number `place`; `begun` has the matches one of which it begins."""
-        is_glued = word in self._borders.glueing
+        is_glued = word in self.borders.glueing
         if state is INITIAL and not begun and not is_glued:  # nearly always
             return state
         if state.under_way is not None:

@@ -14,9 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from alidade.corpus.batching import Batch
-from alidade.models.cache import FIRST_SLOTS, Ancestors, HypothesisCache
 from alidade.models.layers import Embedding, Encoder, Memory, Output, Shape, pick_states
-from alidade.models.step_layers import StepEmbedding, StepLayer, step_norm
 from alidade.models.transformer import real_tokens
 
 
@@ -83,47 +81,6 @@ class TransformerJumps(nn.Module):
         assert self.encoder is not None, "this model reads the lexical model's encoder"
         memory: Memory = self.encoder(source)
         return memory
-
-    def start(self, memory: Memory, beam_size: int = 1) -> JumpsState:
-        return JumpsState(self, memory, beam_size)
-
-
-class JumpsState:
-    """The alignment model's memory of a beam: the alignment state of `search/roles.py`."""
-
-    def __init__(self, model: TransformerJumps, memory: Memory, beam_size: int) -> None:
-        layers: list[JumpsLayer] = list(model.layers)  # type: ignore[arg-type]  # a ModuleList of them
-        self._embed = StepEmbedding(model.embedding)
-        self._layers = [StepLayer(layer) for layer in layers]
-        self._norm, self._output = step_norm(model.norm), model.output
-        self._states = memory.states
-        self._lengths = memory.lengths
-        num_sentences, _, width = memory.states.shape
-        self._ancestors = Ancestors(num_sentences, beam_size)
-        num_heads = layers[0].self_attention.num_heads
-        self._caches = [
-            HypothesisCache(self._ancestors, num_sentences, num_heads, FIRST_SLOTS, width) for _ in self._layers
-        ]
-
-    def position_logp(self, words: Tensor, previous_positions: Tensor) -> Tensor:
-        x = self._embed(words, self._ancestors.step)  # (B, K, D)
-        previous_states = pick_states(self._states, previous_positions)
-        for layer, cache in zip(self._layers, self._caches, strict=True):
-            x = layer.feed(layer.leave_source(layer.attend(x, cache.attend), previous_states))
-        jump_logits = self._output(self._norm(x))  # (B, K, 2 * max_jump + 1)
-        return jumps_to_positions(jump_logits, previous_positions, self._lengths, self._states.shape[1])
-
-    def commit(self, parents: Tensor) -> None:
-        slots = self._ancestors.reorder(parents)
-        if slots is not None:
-            for cache in self._caches:
-                cache.keep_slots(slots)
-
-    def keep(self, sentences: Tensor) -> None:
-        self._states, self._lengths = self._states[sentences], self._lengths[sentences]
-        self._ancestors.keep(sentences)
-        for cache in self._caches:
-            cache.keep(sentences)
 
 
 def jumps_to_positions(jump_logits: Tensor, previous_positions: Tensor, lengths: Tensor, num_positions: int) -> Tensor:

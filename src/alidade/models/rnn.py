@@ -50,8 +50,6 @@ import torch
 from torch import Tensor, nn
 
 from alidade.corpus.batching import Batch
-from alidade.models.cache import Rows
-from alidade.models.jumps import jumps_to_positions
 from alidade.models.layers import Dropout, Linear, Memory, Output, padding_mask, pick_states
 from alidade.models.transformer import Tying, real_tokens
 from alidade.text.vocabulary import PAD
@@ -122,19 +120,6 @@ class LstmStack(nn.Module):
             x = x + y if x.shape == y.shape else y
         return x
 
-    def start(self, num_rows: int) -> LayerStates:
-        """The states before the first step: zero."""
-        return tuple(layer.start(num_rows) for layer in lstm_layers(self.layers))
-
-    def step(self, x: Tensor, states: LayerStates) -> tuple[Tensor, LayerStates]:
-        """The same for one step, without dropout: (N, inputs) -> (N, D) and the new states."""
-        new_states = []
-        for layer, state in zip(lstm_layers(self.layers), states, strict=True):
-            h, c = layer.step(x, state)
-            x = x + h if x.shape == h.shape else h
-            new_states.append((h, c))
-        return x, tuple(new_states)
-
 
 class LstmLayer(nn.Module):
     """One LSTM layer: whole sequences through torch's kernel, single steps as one matrix product over [x; h].
@@ -158,11 +143,6 @@ class LstmLayer(nn.Module):
         h, _, _ = torch.lstm(x, [zero, zero], weights, True, 1, 0.0, self.training, False, False)
         return h
 
-    def start(self, num_rows: int) -> tuple[Tensor, Tensor]:
-        """h and c before the first step: zero."""
-        zero = self.gates.bias.new_zeros(num_rows, self.width)
-        return zero, zero
-
     def step(self, x: Tensor, state: tuple[Tensor, Tensor], more: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """One step, (N, inputs) -> h and c, (N, D) each. `more`, (N, 4D), is added to the gates."""
         h, c = state
@@ -175,11 +155,6 @@ class LstmLayer(nn.Module):
 def lstm_layers(layers: nn.ModuleList) -> list[LstmLayer]:
     """The same layers, with their type."""
     return cast("list[LstmLayer]", list(layers))
-
-
-def pick_rows(states: LayerStates, rows: Tensor) -> LayerStates:
-    """The states of some rows: rows (M,) of N -> (M, D)."""
-    return tuple((h.index_select(0, rows), c.index_select(0, rows)) for h, c in states)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,66 +259,6 @@ class AttentiveDecoder(nn.Module):
         return energies.scatter_add(1, positions[:, None], gain[:, None].to(energies.dtype))  # bfloat16 has both
 
 
-class AttentiveState:
-    """The decoder's memory of a beam: the lexical state of `search/roles.py`."""
-
-    def __init__(self, decoder: AttentiveDecoder, memory: Memory, beam_size: int, *, records_attention: bool) -> None:
-        self._decoder = decoder
-        self._beam_size = beam_size
-        self._records_attention = records_attention
-        self._source = decoder.attend(memory)
-        fed, states = decoder.start(memory)
-        sentences = torch.arange(len(fed), device=fed.device).repeat_interleave(beam_size)
-        self._fed = fed[sentences]  # (B * K, D)
-        self._states = pick_rows(states, sentences)
-        self._evaluated: list[Tensor] = []
-        self._row_attention: Tensor | None = None
-
-    def advance(self, words: Tensor) -> None:
-        """The LSTM and the energies without a bias, once a hypothesis."""
-        decoder = self._decoder
-        gates_of_words = decoder.word_gates(decoder.embedding(words.flatten()))
-        output, self._states = decoder.advance(gates_of_words, self._fed, self._states)  # (B * K, D)
-        self._query: Tensor = decoder.query(output)
-        self._energies = decoder.energies(self._query.view(*words.shape, -1), self._source).flatten(0, 1)  # (B * K, S)
-        self._output = decoder.state(output)
-
-    def evaluate(self, hypotheses: Tensor, positions: Tensor) -> Tensor:
-        """Attention and a_i, once a row: (R,), (R,) -> (R, D)."""
-        keys, values = self._source.keys, self._source.values
-        rows = Rows(hypotheses, len(keys), self._beam_size)
-        energies = self._energies[hypotheses]  # (R, S)
-        if self._decoder.bias is not None:
-            aligned_keys = keys[rows.sentences, positions]
-            energies = self._decoder.prefer(energies, self._query[hypotheses], aligned_keys, positions)
-        weights = torch.softmax(energies, dim=-1)
-        context = rows.from_grid(torch.bmm(rows.to_grid(weights), values))
-        features = torch.tanh(self._output[hypotheses] + context)
-        self._evaluated.append(features)
-        if self._records_attention:
-            self._row_attention = weights
-            if self._decoder.bias is not None:
-                self._row_attention[torch.arange(len(positions)), positions] += 1.0
-        return features
-
-    def attention(self) -> Tensor:
-        assert self._row_attention is not None, "the state was started without records_attention"
-        return self._row_attention
-
-    def commit(self, rows: Tensor, parents: Tensor) -> None:
-        first = torch.arange(len(parents), device=parents.device)[:, None] * self._beam_size
-        self._states = pick_rows(self._states, (first + parents).flatten())
-        self._fed = torch.cat(self._evaluated)[rows.flatten()]
-        self._evaluated.clear()
-        self._beam_size = parents.shape[1]
-
-    def keep(self, sentences: Tensor) -> None:
-        hypotheses = (sentences[:, None] * self._beam_size + torch.arange(self._beam_size)).flatten()
-        self._states = pick_rows(self._states, hypotheses)
-        self._fed = self._fed[hypotheses]
-        self._source = self._source.keep(sentences)
-
-
 class Rnn(nn.Module):
     """p(e_i | e_<i, f)."""
 
@@ -390,9 +305,6 @@ class Rnn(nn.Module):
     def encode(self, source: Tensor) -> Memory:
         memory: Memory = self.encoder(source)
         return memory
-
-    def start(self, memory: Memory, beam_size: int = 1, *, records_attention: bool = False) -> AttentiveState:
-        return AttentiveState(self.decoder, memory, beam_size, records_attention=records_attention)
 
 
 def tie_embeddings(source: WordEmbedding, target: WordEmbedding, output: Output, tying: Tying) -> None:
@@ -467,9 +379,6 @@ class RnnBiased(nn.Module):
         memory: Memory = self.encoder(source)
         return memory
 
-    def start(self, memory: Memory, beam_size: int = 1, *, records_attention: bool = False) -> AttentiveState:
-        return AttentiveState(self.decoder, memory, beam_size, records_attention=records_attention)
-
 
 class RnnJumps(nn.Module):
     """p(b_i | b_<i, e_<i, f) through the jump b_i - b_{i-1}."""
@@ -522,33 +431,3 @@ class RnnJumps(nn.Module):
         assert self.encoder is not None, "this model reads the lexical model's encoder"
         memory: Memory = self.encoder(source)
         return memory
-
-    def start(self, memory: Memory, beam_size: int = 1) -> RnnJumpsState:
-        return RnnJumpsState(self, memory, beam_size)
-
-
-class RnnJumpsState:
-    """The alignment model's memory of a beam: the alignment state of `search/roles.py`."""
-
-    def __init__(self, model: RnnJumps, memory: Memory, beam_size: int) -> None:
-        self._model = model
-        self._beam_size = beam_size
-        self._source = memory.states
-        self._lengths = memory.lengths
-        self._states = model.decoder.start(len(memory.states) * beam_size)
-
-    def position_logp(self, words: Tensor, previous_positions: Tensor) -> Tensor:
-        inputs = self._model.read(words, pick_states(self._source, previous_positions)).flatten(0, 1)
-        features, self._states = self._model.decoder.step(inputs, self._states)  # (B * K, D)
-        jump_logits = self._model.output(features).view(*words.shape, -1)
-        return jumps_to_positions(jump_logits, previous_positions, self._lengths, self._source.shape[1])
-
-    def commit(self, parents: Tensor) -> None:
-        first = torch.arange(len(parents), device=parents.device)[:, None] * self._beam_size
-        self._states = pick_rows(self._states, (first + parents).flatten())
-        self._beam_size = parents.shape[1]
-
-    def keep(self, sentences: Tensor) -> None:
-        self._source, self._lengths = self._source[sentences], self._lengths[sentences]
-        hypotheses = sentences[:, None] * self._beam_size + torch.arange(self._beam_size, device=sentences.device)
-        self._states = pick_rows(self._states, hypotheses.flatten())

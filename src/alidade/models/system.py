@@ -5,7 +5,11 @@ From settings to modules: the only place that reads model settings."""
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+import torch
 from torch import Tensor, nn
 
 from alidade.config import (
@@ -18,6 +22,7 @@ from alidade.config import (
 )
 from alidade.corpus.batching import Batch
 from alidade.errors import AlidadeError
+from alidade.model_folder import MODEL_FILE, WEIGHTS_FILE, ModelFolder, read_weights
 from alidade.models.jumps import TransformerJumps
 from alidade.models.layers import Shape
 from alidade.models.rnn import Rnn, RnnBiased, RnnJumps
@@ -160,3 +165,54 @@ def _check_tying(settings: AnyModelSettings | None, source_vocabulary: int, targ
             f"{source_vocabulary} and {target_vocabulary} pieces; prepare the corpus with subwords.joint = true "
             "or choose another tied_embeddings"
         )
+
+
+def load_system(folder: ModelFolder) -> System:
+    """A model folder's models, ready to be trained further or compared with."""
+    description = folder.description
+    system = build_system(description.lexical, description.alignment, description.source.size, description.target.size)
+    load_weights(system, folder.path)
+    return system.eval()
+
+
+def named_weights(system: System) -> dict[str, npt.NDArray[np.float32]]:
+    """All weights by name, as a model folder has them; tied ones once."""
+    return {name: parameter.detach().cpu().contiguous().numpy() for name, parameter in system.named_parameters()}
+
+
+@torch.no_grad()
+def load_weights(system: System, path: Path) -> None:
+    """Fill a system with a model folder's weights; names and shapes must be the same."""
+    weights = read_weights(path)
+    parameters = dict(system.named_parameters())
+    if weights.keys() != parameters.keys():
+        odd = sorted(weights.keys() ^ parameters.keys())[0]
+        where = "is not in its settings' model" if odd in weights else "is missing"
+        raise AlidadeError(f"{path}: {WEIGHTS_FILE} and {MODEL_FILE} do not belong together: {odd} {where}")
+    for name, parameter in parameters.items():
+        if weights[name].shape != parameter.shape:
+            raise AlidadeError(
+                f"{path}: {name} has the shape {list(weights[name].shape)} in {WEIGHTS_FILE}, but {MODEL_FILE} "
+                f"asks for {list(parameter.shape)}"
+            )
+        parameter.copy_(torch.from_numpy(weights[name]))
+
+
+@torch.no_grad()
+def initialise_from(system: System, path: Path) -> None:
+    """Start from another folder's weights: the second stage of training (paper, section 3.3).
+
+    Every weight of the folder must have its place here; weights that the folder does not have (alignment heads, a
+    role that it lacks) stay as they were drawn.
+    """
+    weights = read_weights(path)
+    parameters = dict(system.named_parameters())
+    for name, weight in weights.items():
+        if name not in parameters:
+            raise AlidadeError(f"init_from {path}: it has the weight {name}, which the model to train does not have")
+        if weight.shape != parameters[name].shape:
+            raise AlidadeError(
+                f"init_from {path}: {name} has the shape {list(weight.shape)} there and "
+                f"{list(parameters[name].shape)} here; give both models the same sizes"
+            )
+        parameters[name].copy_(torch.from_numpy(weight))

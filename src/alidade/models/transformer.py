@@ -20,17 +20,13 @@ a sentence for all j, and the head costs a look-up and an addition.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from alidade.corpus.batching import Batch
-from alidade.models.cache import FIRST_SLOTS, Ancestors, HypothesisCache, RowCache, Rows
 from alidade.models.layers import Embedding, Encoder, Linear, Memory, Output, Shape, pick_states
-from alidade.models.source import read_source
-from alidade.models.step_layers import StepEmbedding, StepLayer, step_norm
 from alidade.text.vocabulary import PAD
 
 
@@ -79,113 +75,6 @@ class Decoder(nn.Module):
         return features
 
 
-class DecoderState:
-    """The decoder's memory of a beam: the lexical state of `search/roles.py`.
-
-    `aligned` has the table W_align h_j, (B, S, D), of each layer with an alignment head; empty for the baseline.
-    """
-
-    def __init__(
-        self,
-        decoder: Decoder,
-        memory: Memory,
-        aligned: dict[int, Tensor],
-        beam_size: int,
-        *,
-        records_attention: bool,
-    ) -> None:
-        layers: list[DecoderLayer] = list(decoder.layers)  # type: ignore[arg-type]  # a ModuleList of them
-        self._embed = StepEmbedding(decoder.embedding)
-        self._layers = [StepLayer(layer) for layer in layers]
-        self._norm = step_norm(decoder.norm)
-        self._aligned = aligned
-        self._source = [read_source(layer.source_attention, memory) for layer in layers]
-        self._first_assisted = min(aligned, default=len(self._layers))
-        self._num_sentences, self._source_length, width = memory.states.shape
-        num_heads = layers[0].self_attention.num_heads
-        self._ancestors = Ancestors(self._num_sentences, beam_size)
-        cache_shape = (self._ancestors, self._num_sentences, num_heads, FIRST_SLOTS, width)
-        num_shared = min(self._first_assisted + 1, len(self._layers))
-        self._hypothesis_caches = [HypothesisCache(*cache_shape) for _ in self._layers[:num_shared]]
-        self._row_caches = [RowCache(*cache_shape) for _ in self._layers[num_shared:]]
-        self._caches: list[HypothesisCache | RowCache] = [*self._hypothesis_caches, *self._row_caches]
-        self._records_attention = records_attention
-        self._hypothesis_attention: list[Tensor] = []
-        self._row_attention: Tensor | None = None
-
-    def advance(self, words: Tensor) -> None:
-        """Everything below the lowest alignment head's addition, once a hypothesis."""
-        self._hypothesis_attention.clear()
-        x = self._embed(words, self._ancestors.step)  # (B, K, D)
-        weights = self._hypothesis_attention if self._records_attention else None
-        for number, cache in enumerate(self._hypothesis_caches):
-            layer = self._layers[number]
-            x = layer.attend(x, cache.attend)
-            heads = self._source[number].attend(layer.enter_source(x), weights)
-            # Where an alignment head's addition is still to come, so are the norm after it and all that follows.
-            x = x + heads if number == self._first_assisted else layer.feed(layer.leave_source(x, heads))
-        self._x = x.flatten(0, 1)  # (B * K, D)
-
-    def evaluate(self, hypotheses: Tensor, positions: Tensor) -> Tensor:
-        """Everything from the lowest alignment head's addition on, once a row: (R,), (R,) -> (R, D)."""
-        if not self._aligned:
-            if self._records_attention:
-                self._row_attention = self._attention_of_hypotheses(hypotheses)
-            return self._norm(self._x if len(hypotheses) == len(self._x) else self._x[hypotheses])
-        rows = Rows(hypotheses, self._num_sentences, self._ancestors.beam_size)
-        layer = self._layers[self._first_assisted]
-        source_cells = rows.sentences * self._source_length + positions
-        aligned = self._aligned[self._first_assisted].flatten(0, 1)[source_cells]
-        x = layer.feed(layer.leave_source(self._x[hypotheses], aligned))
-        weights: list[Tensor] = []
-        for number, cache in enumerate(self._row_caches, start=self._first_assisted + 1):
-            x = self._evaluate_layer(number, cache, x, rows, source_cells, weights)
-        if self._records_attention:
-            attention = torch.stack([self._attention_of_hypotheses(hypotheses), *weights]).sum(dim=0)
-            attention[torch.arange(len(positions)), positions] += len(self._aligned)
-            self._row_attention = attention
-        return self._norm(x)
-
-    def _evaluate_layer(
-        self, number: int, cache: RowCache, x: Tensor, rows: Rows, source_cells: Tensor, weights: list[Tensor]
-    ) -> Tensor:
-        """One layer above the lowest alignment head: x (R, D) -> (R, D)."""
-        layer = self._layers[number]
-        x = layer.attend(x, partial(cache.attend, rows))
-        grid = rows.to_grid(layer.enter_source(x))
-        grid_weights: list[Tensor] | None = [] if self._records_attention else None
-        heads = rows.from_grid(self._source[number].attend(grid, grid_weights))
-        weights += [rows.from_grid(part) for part in grid_weights or []]
-        if number in self._aligned:
-            heads = heads + self._aligned[number].flatten(0, 1)[source_cells]
-        return layer.feed(layer.leave_source(x, heads))
-
-    def _attention_of_hypotheses(self, hypotheses: Tensor) -> Tensor:
-        attention = torch.stack(self._hypothesis_attention).sum(0).flatten(0, 1)
-        return attention if len(attention) == len(hypotheses) else attention[hypotheses]
-
-    def attention(self) -> Tensor:
-        assert self._row_attention is not None, "the state was started without records_attention"
-        return self._row_attention
-
-    def commit(self, rows: Tensor, parents: Tensor) -> None:
-        slots = self._ancestors.reorder(parents)
-        if slots is not None:
-            for cache in self._caches:
-                cache.keep_slots(slots)
-        for row_cache in self._row_caches:
-            row_cache.commit(rows)
-
-    def keep(self, sentences: Tensor) -> None:
-        self._num_sentences = len(sentences)
-        self._ancestors.keep(sentences)
-        for cache in self._caches:
-            cache.keep(sentences)
-        for source in self._source:
-            source.keep(sentences)
-        self._aligned = {number: table[sentences] for number, table in self._aligned.items()}
-
-
 Tying = Literal["all", "target", "none"]
 
 
@@ -228,9 +117,6 @@ class Transformer(nn.Module):
     def encode(self, source: Tensor) -> Memory:
         memory: Memory = self.encoder(source)
         return memory
-
-    def start(self, memory: Memory, beam_size: int = 1, *, records_attention: bool = False) -> DecoderState:
-        return DecoderState(self.decoder, memory, {}, beam_size, records_attention=records_attention)
 
 
 def tie_embeddings(encoder: Encoder, decoder: Decoder, output: Output, tying: Tying) -> None:
@@ -300,10 +186,6 @@ class AlignedTransformer(nn.Module):
     def encode(self, source: Tensor) -> Memory:
         memory: Memory = self.encoder(source)
         return memory
-
-    def start(self, memory: Memory, beam_size: int = 1, *, records_attention: bool = False) -> DecoderState:
-        tables = self._align(memory.states)  # W_align h_j for all j: (B, S, D) a layer
-        return DecoderState(self.decoder, memory, tables, beam_size, records_attention=records_attention)
 
 
 def alignment_head(width: int) -> Linear:

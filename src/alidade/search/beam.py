@@ -1,9 +1,10 @@
-"""The beam search: one for all systems (paper, section 4; DESIGN.md, section 4).
+"""The beam search: one for all systems (paper, section 4).
 
 A grid of B sentences × K hypotheses. In each step the alignment model says how likely each position is, pruning
 picks (hypothesis, position) pairs, the lexical model evaluates them as one ragged batch of rows, and the best
-(hypothesis, position, word) triples make the next beam. The baselines have one dummy position and no alignment
-model. When hypotheses finish and sentences end is told in `ending.py`.
+(hypothesis, position, piece) triples make the next beam. The baselines have one dummy position and no alignment
+model. What restricts the search or follows it stands in one list (`restrictions.py`); when hypotheses finish and
+sentences end is told in `endings.py`.
 
 When all targets are given, hypotheses differ in nothing but their positions, and a beam would fill up with one present
 and many slightly different pasts. Then only the best past of each position is evaluated, as in Viterbi's algorithm.
@@ -11,153 +12,106 @@ and many slightly different pasts. Then only the best past of each position is e
 In assisted systems the target's `</s>` belongs to the source's: a row at position J+1 can write nothing else, and
 no other row can write it.
 
-Dimensions: B sentences, K beam, S source positions, R rows, k best words of a row, V vocabulary.
+Dimensions: B sentences, K beam, S source positions, R rows, k best pieces of a row, N candidates of a sentence.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from alidade.config import SearchSettings
-from alidade.search.candidates import (
-    Candidates,
-    GridCandidates,
-    Picked,
-    RaggedCandidates,
-    RowWords,
-    choose,
-    score_to_beat,
-)
-from alidade.search.constraints import Constraints, EvaluatedRows
-from alidade.search.ending import Endings
-from alidade.search.hypotheses import Cells, History, Hypothesis, SearchResult
-from alidade.search.lattice import Lattice
-from alidade.search.prefix import FREE, GivenWords, allow_only, put_given
-from alidade.search.pruning import BestPasts, pruning_of
-from alidade.search.repeats import NOWHERE, Written
-from alidade.search.roles import AlignmentModel, AlignmentState, LexicalModel, LexicalState
-from alidade.search.words import WordScorer
-from alidade.text.vocabulary import BOS, EOS, PAD
+from alidade.search.endings import Endings
+from alidade.search.hypotheses import Beam, History, Hypothesis, Request, SearchResult, pad_sources, rank
+from alidade.search.pruning import ViterbiPruning, pruning_of
+from alidade.search.restrictions import GivenPieces, MinLength, NoRepeats, Proposals, Question, Restriction, Rows
+from alidade.search.roles import AlignmentState, Asked, Floats, Ints, System
+from alidade.text.vocabulary import BOS, EOS, PAD, UNK
 
 ENDED_SHARE = 1 / 8
 """Ended sentences leave the batch when they are this share of it: to drop them costs a copy of all caches."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A sentence to translate."""
-
-    source: Sequence[int]
-    """Piece ids, without `<s>` and `</s>`."""
-    prefix: Sequence[int] = ()
-    """Piece ids that the translation must begin with."""
-    is_whole_target: bool = False
-    """Nothing but `</s>` may follow the prefix: the search then only aligns."""
-    min_length: int = 0
-    """The translation has at least this many pieces."""
-    max_length: int | None = None
-    """At most this many, `</s>` among them; None: as the settings say."""
-
-    @property
-    def given_words(self) -> list[int]:
-        return [*self.prefix, EOS] if self.is_whole_target else [*self.prefix]
-
-    def length_limit(self, settings: SearchSettings) -> int:
-        if self.is_whole_target:
-            return len(self.prefix) + 1
-        if self.max_length is not None:
-            return max(self.max_length, len(self.prefix) + 1)
-        return len(self.prefix) + int(settings.max_length_factor * len(self.source)) + 10
+NUM_SPECIAL = UNK + 1
+"""`<pad>`, `<s>`, `</s>` and `<unk>` are the first pieces; no row writes them."""
 
 
 class BeamSearch:
-    """Searches with one system and one way to search; make a new one when weights change."""
+    """Searches with one system and one way to search."""
 
-    def __init__(self, system: Any, settings: SearchSettings) -> None:
-        """system: has `lexical`, `alignment` and `shares_encoder`; see `models/system.py`."""
-        self.lexical: LexicalModel = system.lexical
-        self.alignment: AlignmentModel | None = system.alignment if system.lexical.is_assisted else None
-        self.shares_encoder: bool = self.alignment is not None and system.shares_encoder
+    def __init__(self, system: System, settings: SearchSettings) -> None:
+        self.lexical = system.lexical
+        self.alignment = system.alignment if system.lexical.is_assisted else None
+        self.shares_encoder = self.alignment is not None and system.shares_encoder
         self.settings = settings
-        self.scorer = WordScorer.of(self.lexical.output)
 
-    @torch.inference_mode()
     def search(
-        self, requests: Sequence[Request], *, num_best: int = 1, constraints: Constraints | None = None
+        self, requests: Sequence[Request], *, num_best: int = 1, restrictions: Sequence[Restriction] = ()
     ) -> list[SearchResult]:
-        """Translate one batch of sentences; the results are in the requests' order."""
-        batch = _BatchSearch(self, requests, min(num_best, self.settings.beam_size), constraints)
+        """Translate one batch of sentences; the results are in the requests' order.
+
+        restrictions: further ones, a dictionary's for instance; their sentences are those of the batch in its order.
+        """
+        batch = _BatchSearch(self, requests, min(num_best, self.settings.beam_size), restrictions)
         while batch.goes_on:
             batch.step()
         return batch.results()
-
-
-def pad_sources(sources: Sequence[Sequence[int]]) -> Tensor:
-    """(B, S): `<s> f_1 .. f_J </s>`, then `<pad>`."""
-    width = max(len(source) for source in sources) + 2
-    padded = torch.full((len(sources), width), PAD)
-    for row, source in enumerate(sources):
-        padded[row, : len(source) + 2] = torch.tensor([BOS, *source, EOS])
-    return padded
 
 
 class _BatchSearch:
     """The search for one batch, under way."""
 
     def __init__(
-        self, search: BeamSearch, requests: Sequence[Request], num_best: int, constraints: Constraints | None
+        self, search: BeamSearch, requests: Sequence[Request], num_best: int, restrictions: Sequence[Restriction]
     ) -> None:
-        settings = search.settings
-        self._settings, self._scorer, self._constraints = settings, search.scorer, constraints
+        settings = self._settings = search.settings
         self._beam_size = settings.beam_size
-        limits = [request.length_limit(settings) for request in requests]
+        self._only_aligns = all(request.is_whole_target for request in requests)
+        is_assisted = search.alignment is not None
+        self._restrictions = self._list_restrictions(requests, restrictions, is_assisted=is_assisted)
         are_patient = [
-            search.alignment is not None or (constraints is not None and constraints.concerns(row))
-            for row in range(len(requests))
+            is_assisted or any(restriction.concerns(sentence) for restriction in restrictions)
+            for sentence in range(len(requests))
         ]
+        limits = [request.length_limit(settings) for request in requests]
         self._endings = Endings(settings, num_best, limits, are_patient)
         self._results: list[SearchResult | None] = [None] * len(requests)
         self._step = 0
-
-        source = pad_sources([request.source for request in requests])
-        self._end_positions = torch.tensor([[len(request.source) + 1] for request in requests])  # (B, 1): J + 1
-        self._given = GivenWords([request.given_words for request in requests])
-        self._only_aligns = all(request.is_whole_target for request in requests)
-        self._min_lengths = torch.tensor([[request.min_length] for request in requests])
-        self._last_min_length = max(request.min_length for request in requests)
-        self._start_models(search, source)
+        self._end_positions: Ints = np.array([request.end_position for request in requests])
+        self._start_models(search, pad_sources([request.source for request in requests]))
 
         # The grid is one hypothesis wide in the first step, and K wide from then on.
-        self._scores = torch.zeros(len(requests), 1)
-        self._words = torch.full((len(requests), 1), BOS)
-        self._positions = torch.zeros((len(requests), 1), dtype=torch.long)
-        self._grid_rows = (torch.zeros(0, dtype=torch.long),) * 2
-        """The baselines' rows: each hypothesis at position 0."""
-        self._num_evaluations: Tensor | int = 0
-        self._num_picked: Tensor | int = 0
-        """(B,), or one number for all sentences: the baselines'."""
-        self._lattice = Lattice(source.shape[1]) if self._only_aligns and self._alignment is not None else None
-        shape = (len(requests), self._beam_size)
-        needs_written = self._alignment is not None and not (settings.can_repeat or self._only_aligns)
-        self._written = Written(*shape, max(limits)) if needs_written else None
-        self._history = History(*shape, max(limits), has_positions=self._alignment is not None)
+        self._scores: Floats = np.zeros((len(requests), 1), dtype=np.float32)
+        self._pieces: Ints = np.full((len(requests), 1), BOS)
+        self._positions: Ints = np.zeros((len(requests), 1), dtype=np.int64)
+        self._num_evaluations: Ints = np.zeros(len(requests), dtype=np.int64)
+        self._num_picked: Ints = np.zeros(len(requests), dtype=np.int64)
+        self._history = History(len(requests), has_positions=is_assisted)
 
-    def _start_models(self, search: BeamSearch, source: Tensor) -> None:
+    def _list_restrictions(
+        self, requests: Sequence[Request], others: Sequence[Restriction], *, is_assisted: bool
+    ) -> list[Restriction]:
+        """In this order: a later one has the last word."""
+        restrictions: list[Restriction] = []
+        if any(request.min_length for request in requests):
+            restrictions.append(MinLength(requests))
+        if is_assisted and not (self._settings.can_repeat or self._only_aligns):
+            restrictions.append(NoRepeats(len(requests)))
+        restrictions += others
+        if any(request.given_pieces for request in requests):
+            restrictions.append(GivenPieces(requests))
+        return restrictions
+
+    def _start_models(self, search: BeamSearch, source: Ints) -> None:
         memory = search.lexical.encode(source)
-        needs_attention = self._constraints is not None and self._constraints.needs_attention
-        self._lexical: LexicalState = search.lexical.start(memory, records_attention=needs_attention)
+        self._lexical = search.lexical.start(memory)
         self._alignment: AlignmentState | None = None
         if search.alignment is not None:
             alignment_memory = memory if search.shares_encoder else search.alignment.encode(source)
             self._alignment = search.alignment.start(alignment_memory)
-            self._pruning = BestPasts() if self._only_aligns else pruning_of(self._settings)
+            self._pruning = ViterbiPruning() if self._only_aligns else pruning_of(self._settings)
 
     @property
     def goes_on(self) -> bool:
@@ -168,240 +122,275 @@ class _BatchSearch:
 
     def step(self) -> None:
         """One step for all sentences."""
-        if self._alignment is None:
-            self._position_logp = None
-            candidates = self._evaluate_hypotheses()
-        else:
-            self._position_logp = self._alignment.position_logp(self._words, self._positions)  # (B, K, S)
-            if self._is_given or self._step < self._last_min_length:
-                self._restrict_end(self._position_logp)
-            if self._constraints is not None:
-                self._restrict_positions(self._constraints, self._position_logp)
-            candidates = self._evaluate_pairs(self._position_logp)
-        num_picked = candidates.num_evaluations if self._alignment is None else self._pruning.num_picked
-        self._num_evaluations = self._num_evaluations + candidates.num_evaluations
-        self._num_picked = self._num_picked + num_picked
+        self._lexical.advance(self._pieces)
+        candidates = self._evaluate_hypotheses() if self._alignment is None else self._evaluate_pairs(self._alignment)
+        self._num_evaluations += candidates.num_rows
+        self._num_picked += candidates.num_rows if self._alignment is None else self._pruning.num_picked
         self._choose_beam(candidates)
-
-    def _restrict_end(self, position_logp: Tensor) -> None:
-        """No hypothesis looks at the end while it may not end, or elsewhere when `</s>` is given: (B, K, S)."""
-        is_end = torch.arange(position_logp.shape[2]) == self._end_positions  # (B, S)
-        is_forbidden = is_end & (self._step < self._min_lengths)
-        if self._is_given:
-            given = self._given.at(self._step)[:, None]
-            is_forbidden |= torch.where(given == EOS, ~is_end, is_end & (given != FREE))
-        position_logp.masked_fill_(is_forbidden[:, None], -math.inf)
-
-    def _restrict_positions(self, constraints: Constraints, position_logp: Tensor) -> None:
-        """Let the constraints see the whole grid, in the first step as well."""
-        whole = position_logp.expand(-1, self._beam_size, -1).contiguous()
-        constraints.restrict_positions(whole)
-        position_logp.copy_(whole[:, : position_logp.shape[1]])
 
     def _evaluate_hypotheses(self) -> Candidates:
         """The baselines: one row a hypothesis."""
-        self._lexical.advance(self._words)
-        hypotheses, positions = self._grid_rows
-        if len(hypotheses) != self._scores.numel():
-            hypotheses = torch.arange(self._scores.numel())
-            self._grid_rows = hypotheses, positions = hypotheses, torch.zeros_like(hypotheses)
-        rows = self._evaluate(hypotheses, hypotheses, positions, self._scores.view(-1))
-        return GridCandidates(rows, *self._scores.shape)
+        hypotheses = np.arange(self._scores.size)
+        self._position_logp: Floats | None = None
+        round_ = self._evaluate(hypotheses, hypotheses, np.zeros_like(hypotheses), self._scores.ravel())
+        return Candidates(round_, self._scores.shape)
 
-    def _evaluate_pairs(self, position_logp: Tensor) -> Candidates:
+    def _evaluate_pairs(self, alignment: AlignmentState) -> Candidates:
         """The assisted systems: the pairs that pruning picks, in one round or two."""
-        self._lexical.advance(self._words)
+        position_logp = self._position_logp = alignment.position_logp(self._pieces, self._positions)  # (B, K, S)
+        for restriction in self._restrictions:
+            restriction.restrict_positions(position_logp)
         bounds = self._bounds(position_logp)
         pairs = self._pruning.first(position_logp, bounds)
         if not len(pairs):  # a dead end for all sentences: one row without hope, for models need at least one
-            pairs = torch.zeros(1, dtype=torch.long)
-        rows = self._evaluate_lot(pairs, bounds)
-        candidates = RaggedCandidates(rows, *self._scores.shape)
-        pairs = self._pruning.second(partial(score_to_beat, candidates.scores, self._beam_size))
+            pairs = np.zeros(1, dtype=np.int64)
+        first = self._evaluate_pairs_of(pairs, bounds)
+        candidates = Candidates(first, self._scores.shape)
+        pairs = self._pruning.second(partial(candidates.score_to_beat, self._beam_size))
         if not len(pairs):
             return candidates
-        return RaggedCandidates(rows.then(self._evaluate_lot(pairs, bounds)), *self._scores.shape)
+        return Candidates(first.then(self._evaluate_pairs_of(pairs, bounds)), self._scores.shape)
 
-    def _bounds(self, position_logp: Tensor) -> Tensor:
+    def _bounds(self, position_logp: Floats) -> Floats:
         """(B, K, S): the score of each hypothesis with each position; -inf where there is none."""
-        weight = self._settings.alignment_weight
+        weight = np.float32(self._settings.alignment_weight)
         if weight == 0:
-            return self._scores[:, :, None].masked_fill(position_logp == -math.inf, -math.inf)
-        return torch.add(self._scores[:, :, None], position_logp, alpha=weight)
+            return np.where(position_logp == -np.inf, -np.inf, self._scores[:, :, None]).astype(np.float32)
+        return self._scores[:, :, None] + weight * position_logp
 
-    def _sentences_of(self, hypotheses: Tensor) -> Tensor:
-        return hypotheses // self._scores.shape[1]
+    def _evaluate_pairs_of(self, pairs: Ints, bounds: Floats) -> EvaluatedRows:
+        hypotheses, positions = np.divmod(pairs, bounds.shape[2])
+        return self._evaluate(pairs, hypotheses, positions, bounds.ravel()[pairs])
 
-    def _evaluate_lot(self, pairs: Tensor, bounds: Tensor) -> RowWords:
-        hypotheses = pairs // bounds.shape[2]
-        positions = pairs - hypotheses * bounds.shape[2]
-        return self._evaluate(pairs, hypotheses, positions, bounds.view(-1)[pairs])
-
-    def _evaluate(self, pairs: Tensor, hypotheses: Tensor, positions: Tensor, row_scores: Tensor) -> RowWords:
-        """The best words of rows; row_scores: (R,), the hypotheses' scores with the rows' positions."""
-        features = self._lexical.evaluate(hypotheses, positions)
-        rows = self._rows_to_restrict(hypotheses, positions)
-        sentences = self._sentences_of(hypotheses) if self._needs_sentences else None
-        lots = self._scorer.lots(len(features))
-        if len(lots) == 1:
-            words, logp, end_logp = self._best_words(features, sentences, rows)
-        else:
-            parts = [
-                self._best_words(features[lot], None if sentences is None else sentences[lot], rows.part(lot))
-                for lot in lots
-            ]
-            words, logp, end_logp = map(torch.cat, zip(*parts, strict=True))
-        weight = self._settings.lexical_weight
-        scores = torch.add(row_scores[:, None], logp, alpha=weight)
-        end_scores = torch.add(row_scores, end_logp, alpha=weight)
+    def _evaluate(self, pairs: Ints, hypotheses: Ints, positions: Ints, row_scores: Floats) -> EvaluatedRows:
+        """The best pieces of rows; row_scores: (R,), the hypotheses' scores with the rows' positions."""
+        rows = Rows(hypotheses, positions, hypotheses // self._scores.shape[1])
+        questions = [restriction.ask(rows) for restriction in self._restrictions]
+        num_best = self._beam_size + NUM_SPECIAL + sum(question.num_ruled_out for question in questions)
+        found = self._lexical.evaluate(hypotheses, positions, num_best, _join(questions))
+        attention = self._lexical.attention()
+        proposed = Proposals(found.pieces, found.logp, found.end_logp)
+        proposed.logp[proposed.pieces < NUM_SPECIAL] = -np.inf
+        first = 0
+        for restriction, question in zip(self._restrictions, questions, strict=True):
+            last = first + len(question.rows)
+            restriction.restrict(rows, proposed, found.asked_logp[first:last], attention)
+            first = last
+        weight = np.float32(self._settings.lexical_weight)
+        ranked_logp = proposed.logp if proposed.credit is None else proposed.logp + proposed.credit
+        scores = row_scores[:, None] + weight * ranked_logp
+        end_scores = row_scores + weight * proposed.end_logp
         if self._alignment is not None:
-            is_end = positions == self._end_positions.view(-1)[sentences]
-            scores.masked_fill_(is_end[:, None], -math.inf)
-            end_scores.masked_fill_(~is_end, -math.inf)
-        return RowWords(pairs, hypotheses, positions, scores, words, logp, end_scores, end_logp)
-
-    def _rows_to_restrict(self, hypotheses: Tensor, positions: Tensor) -> EvaluatedRows:
-        """Rows as those see them who restrict words: with K hypotheses a sentence in the first step as well."""
-        needs_attention = self._constraints is not None and self._constraints.needs_attention
-        attention = self._lexical.attention() if needs_attention else None
-        return EvaluatedRows(hypotheses * (self._beam_size // self._scores.shape[1]), positions, attention)
-
-    def _best_words(
-        self, features: Tensor, sentences: Tensor | None, rows: EvaluatedRows
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """The best words of one lot of rows and their log p_lex, (r, k) each, and log p_lex of `</s>`, (r,).
-
-        sentences: (r,), needed if words are given.
-        """
-        word_logp = self._scorer.word_logp(features)
-        free_positions = rows.positions
-        if self._constraints is not None:
-            given_rows = self._constraints.restrict(rows, word_logp)
-            free_positions = free_positions.index_fill(0, given_rows, NOWHERE)
-        end_logp = word_logp[:, EOS].clone()
-        given = only = None
-        if sentences is not None and self._is_given:
-            given = self._given.at(self._step)[sentences]
-            only = allow_only(given, word_logp, end_logp)
-            if self._given.are_all_given(self._step):
-                return *only, end_logp
-        if self._written is not None:
-            self._written.forbid(rows.hypotheses, free_positions, word_logp)
-        words, logp = self._scorer.best_words(word_logp, self._beam_size)
-        if given is not None and only is not None:
-            put_given(given, only, words, logp)
-        return words, logp, end_logp
-
-    @property
-    def _needs_sentences(self) -> bool:
-        """Whether rows must know their sentences."""
-        return self._alignment is not None or self._is_given
-
-    @property
-    def _is_given(self) -> bool:
-        """Whether some sentence's word is given in this step."""
-        return self._step < self._given.num_steps
+            is_end = positions == self._end_positions[rows.sentences]
+            scores[is_end] = -np.inf
+            end_scores[~is_end] = -np.inf
+        return EvaluatedRows(
+            pairs,
+            hypotheses,
+            positions,
+            scores,
+            proposed.pieces,
+            proposed.logp,
+            end_scores,
+            proposed.end_logp,
+            attention,
+        )
 
     def _choose_beam(self, candidates: Candidates) -> None:
         """Let the best candidates make the next beam, after those that end have been taken note of."""
-        scores, indexes = choose(candidates.scores, self._beam_size)
-        picked = candidates.pick(indexes)
-        beam = Cells(scores, picked.parents, picked.words, picked.positions, picked.logp, self._alignment_logp(picked))
+        beam, rows, attention = candidates.best(self._beam_size, self._position_logp)
         self._end_sentences(beam, candidates)
         if not self._endings.live:
             return
-        self._history.append(self._step, beam)
-        if self._lattice is not None:
-            self._lattice.append(self._ways_to(beam), beam.positions)
-        self._scores, self._words, self._positions = beam.scores, beam.words, beam.positions
-        self._lexical.commit(picked.rows, beam.parents)
+        self._history.append(beam, attention)
+        # What has nothing left to write is dead.
+        beam = beam._replace(pieces=np.where(beam.scores == -np.inf, PAD, beam.pieces))
+        self._scores, self._pieces, self._positions = beam.scores, beam.pieces, beam.positions
+        self._lexical.commit(rows, beam.parents)
         if self._alignment is not None:
             self._alignment.commit(beam.parents)
-        if self._constraints is not None or self._written is not None:
-            # What has nothing left to write is dead; its word may even lie past the vocabulary.
-            self._words = beam.words.masked_fill(beam.scores == -math.inf, PAD)
-        if self._constraints is not None:
-            self._constraints.commit(beam.parents, beam.positions, self._words)
-        if self._written is not None:
-            self._written.commit(beam.parents, beam.positions, self._words)
+        for restriction in self._restrictions:
+            restriction.commit(beam)
         self._step += 1
         if len(self._scores) - len(self._endings.live) >= max(1.0, ENDED_SHARE * len(self._scores)):
             self._keep(list(self._endings.live))
 
-    def _alignment_logp(self, picked: Picked) -> Tensor:
-        return picked.logp if self._position_logp is None else self._position_logp.view(-1)[picked.pairs]
-
-    def _ends(self, scores: Tensor, lexical_logp: Tensor) -> Cells:
-        """The ways to end, one a hypothesis."""
-        positions = self._end_positions.expand_as(scores)
-        alignment_logp = lexical_logp
-        if self._position_logp is not None:
-            alignment_logp = self._position_logp.gather(2, positions[:, :, None])[:, :, 0]
-        parents = torch.arange(scores.shape[1]).expand_as(positions)
-        return Cells(scores, parents, torch.full_like(parents, EOS), positions, lexical_logp, alignment_logp)
-
-    def _end_sentences(self, beam: Cells, candidates: Candidates) -> None:
+    def _end_sentences(self, beam: Beam, candidates: Candidates) -> None:
         """Trace the hypotheses of the sentences that end in this step; nothing of them lives on."""
-        scores, logp = candidates.ends()
-        if self._step < self._last_min_length:
-            scores = scores.masked_fill(self._step < self._min_lengths, -math.inf)
-        state_of = None if self._constraints is None else self._constraints.end
+        ends = candidates.ends(self._end_positions, self._position_logp)
         beam_scores = beam.scores.tolist()
-        if self._endings.may_finish(self._step, beam_scores, scores.tolist()):
-            self._endings.note(self._step, beam.ranked_with(self._ends(scores, logp)), state_of)
+        if self._endings.may_finish(self._step, beam_scores, ends.scores.tolist()):
+            self._endings.note(self._step, beam.ranked_with(ends), self._settle)
         for row, sentence in self._endings.end_sentences(self._step, beam_scores):
-            beam.scores[row] = -math.inf
+            beam.scores[row] = -np.inf
+            for restriction in self._restrictions:
+                restriction.end_sentence(row, sentence)
             endings = self._endings.best(sentence)
+            num_positions = int(self._end_positions[row]) + 1
+            found = [self._history.trace(sentence, ending, num_positions) for ending in endings]
             self._results[sentence] = SearchResult(
-                self._history.trace(row, endings) if endings else (self._cut_off(row),),
-                num_evaluations=_count_of(row, self._num_evaluations),
-                num_picked=_count_of(row, self._num_picked),
+                tuple(found or [self._cut_off(row, sentence)]),
+                num_evaluations=int(self._num_evaluations[row]),
+                num_picked=int(self._num_picked[row]),
                 num_steps=self._step + 1,
-                posteriors=None if self._lattice is None else self._posteriors(row),
             )
 
-    def _ways_to(self, beam: Cells) -> Tensor:
-        """(B, k, K): what each way from the beam before to this one adds to the score."""
-        assert self._position_logp is not None
-        places = beam.positions[:, None].expand(-1, self._position_logp.shape[1], -1)
-        ways = self._settings.alignment_weight * self._position_logp.gather(2, places)
-        words = (self._settings.lexical_weight * beam.lexical_logp).masked_fill(beam.scores == -math.inf, -math.inf)
-        return ways + words[:, None]
+    def _settle(self, row: int, cell: int, position: int, piece: int) -> tuple[object, int]:
+        """What is remembered of a hypothesis that ends, and how many of its pieces do not count as length."""
+        hypothesis = row * self._scores.shape[1] + cell
+        uncounted = [restriction.uncounted_length(hypothesis, position, piece) for restriction in self._restrictions]
+        return self._uses_of(hypothesis, position, piece), sum(uncounted)
 
-    def _posteriors(self, row: int) -> Tensor:
-        """(I, S) of a sentence that ends; what `</s>` itself costs is the same for all hypotheses, or nearly."""
-        assert self._lattice is not None
-        assert self._position_logp is not None
-        to_end = self._position_logp[row, :, self._end_positions[row, 0]]
-        return self._lattice.posteriors(row, self._settings.alignment_weight * to_end)
+    def _uses_of(self, hypothesis: int, position: int, piece: int) -> object:
+        uses = [restriction.uses_of(hypothesis, position, piece) for restriction in self._restrictions]
+        return next((one for one in uses if one is not None), None)
 
-    def _cut_off(self, row: int) -> Hypothesis:
+    def _cut_off(self, row: int, sentence: int) -> Hypothesis:
         """The best hypothesis of the present beam, for a sentence that has come to a dead end."""
-        state = None
-        if self._constraints is not None:
-            state = self._constraints.end(row * self._beam_size, int(self._positions[row, 0]), EOS)
-        return self._history.cut_off(self._step, row, float(self._scores[row, 0]), state)
+        uses = self._uses_of(row * self._scores.shape[1], int(self._positions[row, 0]), EOS)
+        return self._history.cut_off(sentence, float(self._scores[row, 0]), uses, int(self._end_positions[row]) + 1)
 
     def _keep(self, rows: list[int]) -> None:
         """Go on with the sentences in these rows of the grid only."""
-        kept = torch.tensor(rows)
+        kept = np.array(rows)
         self._endings.keep(rows)
-        self._history.keep(kept)
-        if self._lattice is not None:
-            self._lattice.keep(kept)
-        self._lexical.keep(kept)
-        if self._alignment is not None:
-            self._alignment.keep(kept)
-        if self._constraints is not None:
-            self._constraints.keep(kept)
-        if self._written is not None:
-            self._written.keep(kept)
-        self._given.keep(kept)
-        self._scores, self._words, self._positions = self._scores[kept], self._words[kept], self._positions[kept]
-        self._end_positions, self._min_lengths = self._end_positions[kept], self._min_lengths[kept]
-        if isinstance(self._num_evaluations, Tensor) and isinstance(self._num_picked, Tensor):
-            self._num_evaluations, self._num_picked = self._num_evaluations[kept], self._num_picked[kept]
+        for part in (self._history, self._lexical, self._alignment, *self._restrictions):
+            if part is not None:
+                part.keep(kept)
+        self._scores, self._pieces, self._positions = self._scores[kept], self._pieces[kept], self._positions[kept]
+        self._end_positions = self._end_positions[kept]
+        self._num_evaluations, self._num_picked = self._num_evaluations[kept], self._num_picked[kept]
 
 
-def _count_of(row: int, counts: Tensor | int) -> int:
-    return counts if isinstance(counts, int) else int(counts[row])
+def _join(questions: Sequence[Question]) -> Asked:
+    if len(questions) == 1:
+        return Asked(*questions[0][:2])
+    rows = [question.rows for question in questions]
+    pieces = [question.pieces for question in questions]
+    return Asked(np.concatenate(rows), np.concatenate(pieces)) if questions else Asked(*Question()[:2])
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedRows:
+    """Rows and their best pieces."""
+
+    pairs: Ints
+    """(R,) pair numbers, ascending."""
+    hypotheses: Ints
+    positions: Ints
+    scores: Floats
+    """(R, k) the hypothesis's score with this position and piece."""
+    pieces: Ints
+    """(R, k)"""
+    logp: Floats
+    """(R, k) log p_lex."""
+    end_scores: Floats
+    """(R,) the hypothesis's score if it ends here, -inf where it cannot."""
+    end_logp: Floats
+    """(R,) log p_lex of `</s>`."""
+    attention: Floats
+    """(R, S)"""
+    numbers: Ints | None = None
+    """(R,) the lexical state's numbers of the rows, in the order of evaluation; None: 0 .. R-1."""
+
+    def then(self, later: EvaluatedRows) -> EvaluatedRows:
+        """These rows and those of a later round, in the order of their pairs."""
+        pairs = np.concatenate([self.pairs, later.pairs])
+        order = np.argsort(pairs)
+        most = max(self.pieces.shape[1], later.pieces.shape[1])
+        return EvaluatedRows(
+            pairs=pairs[order],
+            hypotheses=np.concatenate([self.hypotheses, later.hypotheses])[order],
+            positions=np.concatenate([self.positions, later.positions])[order],
+            scores=np.concatenate([_widen(self.scores, most), _widen(later.scores, most)])[order],
+            pieces=np.concatenate([_widen(self.pieces, most), _widen(later.pieces, most)])[order],
+            logp=np.concatenate([_widen(self.logp, most), _widen(later.logp, most)])[order],
+            end_scores=np.concatenate([self.end_scores, later.end_scores])[order],
+            end_logp=np.concatenate([self.end_logp, later.end_logp])[order],
+            attention=np.concatenate([self.attention, later.attention])[order],
+            numbers=order,
+        )
+
+
+def _widen(values: Any, width: int) -> Any:
+    """Rounds may have looked for different numbers of best pieces: (R, k) -> (R, width)."""
+    if values.shape[1] == width:
+        return values
+    filling = -np.inf if values.dtype.kind == "f" else PAD
+    return np.pad(values, ((0, 0), (0, width - values.shape[1])), constant_values=filling)
+
+
+class Candidates:
+    """The pieces that the evaluated rows of a step propose, and the choice of the next beam among them.
+
+    Rows are ragged: each sentence has as many as pruning left it. To compare candidates within sentences they are laid
+    out in a grid padded with -inf to the most rows a sentence has. `</s>` is not among them but in a grid of its own:
+    each hypothesis has one way to end.
+    """
+
+    def __init__(self, rows: EvaluatedRows, grid: tuple[int, ...]) -> None:
+        """grid: B and the present K."""
+        self._rows = rows
+        self._num_sentences, self._num_hypotheses = grid
+        sentences = rows.hypotheses // self._num_hypotheses
+        self.num_rows: Ints = np.bincount(sentences, minlength=self._num_sentences)
+        """(B,)"""
+        self._first: Ints = np.cumsum(self.num_rows) - self.num_rows
+        self._scores = self._lay_out(sentences)
+
+    def _lay_out(self, sentences: Ints) -> Floats:
+        """(B, N)"""
+        scores, num_pieces = self._rows.scores, self._rows.scores.shape[1]
+        most = int(self.num_rows.max())
+        if len(scores) == self._num_sentences * most:
+            return scores.reshape(self._num_sentences, -1)
+        laid_out = np.full((self._num_sentences, most, num_pieces), -np.inf, dtype=np.float32)
+        laid_out[sentences, np.arange(len(scores)) - self._first[sentences]] = scores
+        return laid_out.reshape(self._num_sentences, -1)
+
+    def score_to_beat(self, beam_size: int) -> Floats:
+        """(B, 1): the K-th best candidate of each sentence, or -inf if it has fewer."""
+        if self._scores.shape[1] < beam_size:
+            return np.full((self._num_sentences, 1), -np.inf, dtype=np.float32)
+        return np.partition(self._scores, -beam_size, axis=1)[:, -beam_size, None]
+
+    def best(self, beam_size: int, position_logp: Floats | None) -> tuple[Beam, Ints, Floats]:
+        """The next beam, the best first; the lexical state's rows that make it, (B, K); their attention, (B, K, S)."""
+        rows, num_pieces = self._rows, self._rows.scores.shape[1]
+        places = rank(self._scores)[:, :beam_size]  # (B, K)
+        if places.shape[1] < beam_size:
+            places = np.pad(places, ((0, 0), (0, beam_size - places.shape[1])), mode="edge")
+            scores = np.take_along_axis(self._scores, places, axis=1)
+            scores[:, self._scores.shape[1] :] = -np.inf
+        else:
+            scores = np.take_along_axis(self._scores, places, axis=1)
+        of_sentence, piece = np.divmod(places, num_pieces)
+        row = np.minimum(self._first[:, None] + of_sentence, len(rows.pairs) - 1)  # any where there is none
+        hypotheses = rows.hypotheses[row]
+        logp = rows.logp[row, piece]
+        beam = Beam(
+            scores=scores,
+            parents=hypotheses % self._num_hypotheses,
+            pieces=rows.pieces[row, piece],
+            positions=rows.positions[row],
+            lexical_logp=logp,
+            alignment_logp=logp if position_logp is None else position_logp.ravel()[rows.pairs[row]],
+        )
+        return beam, row if rows.numbers is None else rows.numbers[row], rows.attention[row]
+
+    def ends(self, end_positions: Ints, position_logp: Floats | None) -> Beam:
+        """The ways to end, one a hypothesis; -inf where it was not evaluated."""
+        shape = (self._num_sentences, self._num_hypotheses)
+        rows = self._rows
+        if position_logp is None:
+            scores, logp = rows.end_scores.reshape(shape), rows.end_logp.reshape(shape)
+            alignment_logp = logp
+        else:
+            scores, logp = np.full(shape, -np.inf, dtype=np.float32), np.full(shape, -np.inf, dtype=np.float32)
+            can_end = np.flatnonzero(rows.end_scores > -np.inf)
+            scores.ravel()[rows.hypotheses[can_end]] = rows.end_scores[can_end]
+            logp.ravel()[rows.hypotheses[can_end]] = rows.end_logp[can_end]
+            alignment_logp = np.take_along_axis(position_logp, end_positions[:, None, None], axis=2)[:, :, 0]
+        parents = np.broadcast_to(np.arange(shape[1]), shape)
+        positions = np.broadcast_to(end_positions[:, None], shape)
+        return Beam(scores, parents, np.full(shape, EOS), positions, logp, alignment_logp)

@@ -1,27 +1,73 @@
-"""Hypotheses: what the search hands out, and the back-pointers that they are read from.
+"""Hypotheses: what the search is asked for and hands out, and the back-pointers that results are read from.
 
 During the search a hypothesis is only a cell of the grid. `History` keeps, for each step, from which cell a cell
-came and with which word, position and log-probabilities; a finished hypothesis is traced back through it once.
+came and with which piece, position and log-probabilities; a finished hypothesis is traced back through it once.
 
-Dimensions: B sentences, K beam, T steps.
+Dimensions: B sentences, K beam, S source positions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
-from alidade.search.candidates import choose
+from alidade.config import SearchSettings
+from alidade.search.roles import Floats, Ints
+from alidade.text.vocabulary import BOS, EOS, PAD
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A sentence to translate."""
+
+    source: Sequence[int]
+    """Piece ids, without `<s>` and `</s>`."""
+    prefix: Sequence[int] = ()
+    """Piece ids that the translation must begin with."""
+    is_whole_target: bool = False
+    """Nothing but `</s>` may follow the prefix: the search then only aligns."""
+    min_length: int = 0
+    """The translation has at least this many pieces."""
+    max_length: int | None = None
+    """At most this many, `</s>` among them; None: as the settings say."""
+
+    @property
+    def given_pieces(self) -> list[int]:
+        return [*self.prefix, EOS] if self.is_whole_target else [*self.prefix]
+
+    @property
+    def end_position(self) -> int:
+        """J + 1, the position of the source's `</s>`."""
+        return len(self.source) + 1
+
+    def length_limit(self, settings: SearchSettings) -> int:
+        if self.is_whole_target:
+            return len(self.prefix) + 1
+        if self.max_length is not None:
+            return max(self.max_length, len(self.prefix) + 1)
+        return len(self.prefix) + int(settings.max_length_factor * len(self.source)) + 10
+
+
+def pad_sources(sources: Sequence[Sequence[int]]) -> Ints:
+    """(B, S): `<s> f_1 .. f_J </s>`, then `<pad>`."""
+    width = max(len(source) for source in sources) + 2
+    padded = np.full((len(sources), width), PAD)
+    for row, source in enumerate(sources):
+        padded[row, : len(source) + 2] = [BOS, *source, EOS]
+    return padded
 
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
     """A translation as the search found it."""
 
-    words: tuple[int, ...]
+    pieces: tuple[int, ...]
     """Piece ids, without `</s>`."""
     positions: tuple[int, ...]
     """b_i of each piece; empty for the baselines."""
@@ -33,8 +79,10 @@ class Hypothesis:
     """log p_align of each position likewise; empty for the baselines."""
     is_complete: bool
     """False if the hypothesis was cut off at the length limit."""
-    constraint_state: object = None
-    """What the constraints remember of it, if there were any."""
+    attention: Floats
+    """(I, J + 2) accumulated attention of each piece to `<s>`, the source's pieces and `</s>` (paper, section 5)."""
+    uses: object = None
+    """What the dictionary remembers of it, if there was one."""
 
     @property
     def lexical_score(self) -> float:
@@ -56,43 +104,41 @@ class SearchResult:
     num_picked: int
     """Pairs that pruning let pass, evaluated or not: what the paper's algorithm 1 would have evaluated."""
     num_steps: int
-    posteriors: Tensor | None = None
-    """(I, S) how likely each position is for each given word, if the whole target was given."""
 
     @property
     def best(self) -> Hypothesis:
         return self.hypotheses[0]
 
 
-class Cells(NamedTuple):
+class Beam(NamedTuple):
     """Extensions of hypotheses, (B, K) each: the next beam, or the ways to end."""
 
-    scores: Tensor
-    parents: Tensor
-    words: Tensor
-    positions: Tensor
-    lexical_logp: Tensor
-    alignment_logp: Tensor
+    scores: Floats
+    parents: Ints
+    """The extended hypotheses, 0 .. K-1 within their sentence."""
+    pieces: Ints
+    positions: Ints
+    lexical_logp: Floats
+    alignment_logp: Floats
 
-    def ranked_with(self, others: Cells) -> list[list[Extension]]:
+    def ranked_with(self, others: Beam) -> list[list[Extension]]:
         """The K best of both for each sentence."""
-        beam_size = self.scores.shape[1]
-        scores, order = choose(torch.cat([self.scores, others.scores], dim=1), beam_size)
+        order = rank(np.concatenate([self.scores, others.scores], axis=1))[:, : self.scores.shape[1]]
         fields = [
-            torch.cat(both, dim=1).gather(1, order).tolist()
-            for both in (
-                (self.parents, others.parents),
-                (self.words, others.words),
-                (self.positions, others.positions),
-                (self.lexical_logp, others.lexical_logp),
-                (self.alignment_logp, others.alignment_logp),
-            )
+            np.take_along_axis(np.concatenate([mine, theirs], axis=1), order, axis=1).tolist()
+            for mine, theirs in zip(tuple[Array, ...](self), tuple[Array, ...](others), strict=True)
         ]
-        return [list(zip(*row, strict=True)) for row in zip(scores.tolist(), *fields, strict=True)]
+        return [list(zip(*row, strict=True)) for row in zip(*fields, strict=True)]
 
 
 Extension = tuple[float, int, int, int, float, float]
-"""score, parent, word, position, log p_lex, log p_align."""
+"""A cell of a `Beam`: score, parent, piece, position, log p_lex, log p_align."""
+
+
+def rank(scores: Floats) -> Ints:
+    """Places from the best to the worst in each row; of equal ones that which stands first, so that what was pruned
+    away changes nothing."""
+    return np.argsort(-scores, axis=1, kind="stable")
 
 
 class Ending(NamedTuple):
@@ -101,84 +147,89 @@ class Ending(NamedTuple):
     step: int
     parent: int
     """Its cell, 0 .. K-1, in the beam before that step."""
-    word: int
-    """`</s>`, or any word at the length limit."""
+    piece: int
+    """`</s>`, or any piece at the length limit."""
     position: int
     lexical_logp: float
     alignment_logp: float
     score: float
     """Normalised for length."""
     is_complete: bool
-    constraint_state: object
+    uses: object
+
+
+class _Step(NamedTuple):
+    places: Ints
+    """For each sentence of the batch its row in the grid at that step."""
+    beam: Beam
+    attention: Floats
+    """(B, K, S)"""
 
 
 class History:
-    """Back-pointers of a batch, preallocated for T steps."""
+    """Back-pointers of a batch. Sentences that leave it change nothing of what is remembered."""
 
-    def __init__(self, num_sentences: int, beam_size: int, max_length: int, *, has_positions: bool) -> None:
-        shape = (max_length, num_sentences, beam_size)
+    def __init__(self, num_sentences: int, *, has_positions: bool) -> None:
         self._has_positions = has_positions
-        self._integers = [torch.zeros(shape, dtype=torch.long) for _ in range(3 if has_positions else 2)]
-        self._logps = [torch.zeros(shape) for _ in range(2 if has_positions else 1)]
+        self._places: Ints = np.arange(num_sentences)
+        self._steps: list[_Step] = []
 
-    def append(self, step: int, beam: Cells) -> None:
-        """Step number `step` made this beam."""
-        self._integers[0][step] = beam.parents
-        self._integers[1][step] = beam.words
-        self._logps[0][step] = beam.lexical_logp
-        if self._has_positions:
-            self._integers[2][step] = beam.positions
-            self._logps[1][step] = beam.alignment_logp
+    def __len__(self) -> int:
+        return len(self._steps)
 
-    def keep(self, sentences: Tensor) -> None:
-        self._integers = [field.index_select(1, sentences) for field in self._integers]
-        self._logps = [field.index_select(1, sentences) for field in self._logps]
+    def append(self, beam: Beam, attention: Floats) -> None:
+        """A step made this beam."""
+        self._steps.append(_Step(self._places, beam, attention))
 
-    def trace(self, sentence: int, endings: list[Ending]) -> tuple[Hypothesis, ...]:
-        """The finished hypotheses of a sentence, from their last steps."""
-        last = max(ending.step for ending in endings)
-        fields = [field[:last, sentence].tolist() for field in [*self._integers, *self._logps]]
-        return tuple([self._trace_one(fields, ending) for ending in endings])
+    def keep(self, sentences: Ints) -> None:
+        row_of = np.full(len(self._places), -1)
+        row_of[sentences] = np.arange(len(sentences))
+        self._places = np.where(self._places >= 0, row_of[self._places], -1)
 
-    def cut_off(self, num_steps: int, sentence: int, score: float, constraint_state: object) -> Hypothesis:
-        """The hypothesis in the first cell of a sentence after `num_steps` steps, as it is."""
-        if num_steps == 0:
-            return Hypothesis((), (), score, (), (), is_complete=False, constraint_state=constraint_state)
-        step = num_steps - 1
-        parent, word, *position = [int(field[step, sentence, 0]) for field in self._integers]
-        lexical_logp, *alignment_logp = [float(field[step, sentence, 0]) for field in self._logps]
-        ending = Ending(
-            step,
-            parent,
-            word,
-            position[0] if position else 0,
-            lexical_logp,
-            alignment_logp[0] if alignment_logp else 0.0,
-            score,
-            is_complete=False,
-            constraint_state=constraint_state,
-        )
-        return self.trace(sentence, [ending])[0]
-
-    def _trace_one(self, fields: list[list[list[float]]], ending: Ending) -> Hypothesis:
-        cells = [ending.parent]
-        for step in range(ending.step - 1, 0, -1):
-            cells.append(int(fields[0][step][cells[-1]]))
-        cells = cells[::-1] if ending.step else []
-        steps = list(enumerate(cells))
-        words = [int(fields[1][step][cell]) for step, cell in steps]
-        lexical_logp = [fields[-1 - self._has_positions][step][cell] for step, cell in steps]
-        positions = [int(fields[2][step][cell]) for step, cell in steps] if self._has_positions else []
-        alignment_logp = [fields[-1][step][cell] for step, cell in steps] if self._has_positions else []
+    def trace(self, sentence: int, ending: Ending, num_positions: int) -> Hypothesis:
+        """A finished hypothesis of a sentence (its number in the batch), from its last step; num_positions: J + 2."""
+        cells: list[tuple[Beam, Floats, tuple[int, int]]] = []
+        parent = ending.parent
+        for places, beam, attention in reversed(self._steps[: ending.step]):
+            cell = int(places[sentence]), parent
+            cells.append((beam, attention, cell))
+            parent = int(beam.parents[cell])
+        cells.reverse()
+        pieces = [int(beam.pieces[cell]) for beam, _, cell in cells]
+        positions = [int(beam.positions[cell]) for beam, _, cell in cells]
+        alignment_logp = [float(beam.alignment_logp[cell]) for beam, _, cell in cells]
+        attentions = [attention[cell][:num_positions] for _, attention, cell in cells]
         if not ending.is_complete:
-            words.append(ending.word)
-            positions += [ending.position] * self._has_positions
+            pieces.append(ending.piece)
+            positions.append(ending.position)
+            attentions += attentions[-1:]  # of a piece at the length limit nothing is known but where it belongs
         return Hypothesis(
-            words=tuple(words),
-            positions=tuple(positions),
+            pieces=tuple(pieces),
+            positions=tuple(positions) if self._has_positions else (),
             score=ending.score,
-            lexical_logp=(*lexical_logp, ending.lexical_logp),
+            lexical_logp=(*[float(beam.lexical_logp[cell]) for beam, _, cell in cells], ending.lexical_logp),
             alignment_logp=(*alignment_logp, ending.alignment_logp) if self._has_positions else (),
             is_complete=ending.is_complete,
-            constraint_state=ending.constraint_state,
+            attention=np.array(attentions, dtype=np.float32).reshape(-1, num_positions),
+            uses=ending.uses,
         )
+
+    def cut_off(self, sentence: int, score: float, uses: object, num_positions: int) -> Hypothesis:
+        """The first hypothesis of a sentence's present beam, as it is."""
+        if not self._steps:
+            nothing = np.zeros((0, num_positions), dtype=np.float32)
+            return Hypothesis((), (), score, (), (), is_complete=False, attention=nothing, uses=uses)
+        places, beam, _ = self._steps[-1]
+        cell = int(places[sentence]), 0
+        ending = Ending(
+            step=len(self._steps) - 1,
+            parent=int(beam.parents[cell]),
+            piece=int(beam.pieces[cell]),
+            position=int(beam.positions[cell]),
+            lexical_logp=float(beam.lexical_logp[cell]),
+            alignment_logp=float(beam.alignment_logp[cell]),
+            score=score,
+            is_complete=False,
+            uses=uses,
+        )
+        return self.trace(sentence, ending, num_positions)

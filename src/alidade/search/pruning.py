@@ -2,7 +2,7 @@
 
 A pair's number is `hypothesis * S + position`; all ways to prune see the pairs' bounds and hand out pair numbers,
 ascending. The bound of a pair is `score(h) + alignment_weight * log p(position | h)`: since log p_lex <= 0, no
-word of the pair can score higher. It is -inf for pairs that are not there at all: dead hypotheses, padding.
+piece of the pair can score higher. It is -inf for pairs that are not there at all: dead hypotheses, padding.
 
 Two questions are answered apart. Which pairs *may* be evaluated, a `Picker` says: the paper's threshold and its kin,
 which change translations, or all pairs. Which of those *are*, `BestFirst` finds out: a pair whose bound cannot beat
@@ -18,10 +18,10 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from alidade.config import SearchSettings
+from alidade.search.roles import NO_INTS, Bools, Floats, Ints
 
 LARGE_BATCH = 8
 MOST_FIRST = 2
@@ -31,11 +31,11 @@ the model costs more than its rows."""
 WORTH_SKIPPING = 1.0
 """So many pairs of a sentence must have been skippable in the step before, or all picked ones are evaluated at once."""
 
-Picker = Callable[[Tensor, Tensor], Tensor]
+Picker = Callable[[Floats, Bools], Bools]
 """Whether pairs may be evaluated, from log p(position) and whether pairs are there at all; all three are (B, K, S)."""
 
 
-def pick_all(position_logp: Tensor, is_there: Tensor) -> Tensor:  # noqa: ARG001  # a picker's argument
+def pick_all(position_logp: Floats, is_there: Bools) -> Bools:  # noqa: ARG001  # a picker's argument
     """`none` and `exact`: every position of every hypothesis."""
     return is_there
 
@@ -47,10 +47,11 @@ class PositionThreshold:
     def __init__(self, threshold: float) -> None:
         self._least_logp = _log(threshold)
 
-    def __call__(self, position_logp: Tensor, is_there: Tensor) -> Tensor:
-        is_active = ((position_logp > self._least_logp) & is_there).any(dim=1, keepdim=True)  # (B, 1, S)
-        is_active |= ~is_active.any(dim=2, keepdim=True)
-        return is_active & is_there
+    def __call__(self, position_logp: Floats, is_there: Bools) -> Bools:
+        is_above = (position_logp > self._least_logp) & is_there
+        is_active = np.any(is_above, axis=1, keepdims=True)  # (B, 1, S)
+        is_active = is_active | ~np.any(is_active, axis=2, keepdims=True)
+        return np.logical_and(is_active, is_there)
 
 
 class PairThreshold:
@@ -59,10 +60,10 @@ class PairThreshold:
     def __init__(self, threshold: float) -> None:
         self._least_logp = _log(threshold)
 
-    def __call__(self, position_logp: Tensor, is_there: Tensor) -> Tensor:
+    def __call__(self, position_logp: Floats, is_there: Bools) -> Bools:
         is_active = position_logp > self._least_logp
-        is_active |= ~is_active.any(dim=2, keepdim=True)
-        return is_active & is_there
+        is_active |= ~is_active.any(axis=2, keepdims=True)
+        return np.logical_and(is_active, is_there)
 
 
 class Histogram:
@@ -71,21 +72,23 @@ class Histogram:
     def __init__(self, num_positions: int) -> None:
         self._num_positions = num_positions
 
-    def __call__(self, position_logp: Tensor, is_there: Tensor) -> Tensor:
-        best = position_logp.topk(min(self._num_positions, position_logp.shape[2]), dim=2).indices
-        return torch.zeros_like(is_there).scatter_(2, best, value=True) & is_there
+    def __call__(self, position_logp: Floats, is_there: Bools) -> Bools:
+        best = np.argsort(-position_logp, axis=2, kind="stable")[:, :, : self._num_positions]
+        is_best = np.zeros_like(is_there)
+        np.put_along_axis(is_best, best, values=True, axis=2)
+        return is_best & is_there
 
 
 class Pruning(Protocol):
     """A way to evaluate pairs."""
 
-    num_picked: Tensor
+    num_picked: Ints
     """(B,) the pairs of this step that may be evaluated."""
 
-    def first(self, position_logp: Tensor, bounds: Tensor) -> Tensor:
+    def first(self, position_logp: Floats, bounds: Floats) -> Ints:
         """The numbers of the pairs to evaluate first, ascending; both arguments are (B, K, S)."""
 
-    def second(self, to_beat: Callable[[], Tensor]) -> Tensor:
+    def second(self, to_beat: Callable[[], Floats]) -> Ints:
         """The numbers of the pairs to evaluate then, ascending.
 
         to_beat: gives (B, 1), the score below which no candidate can enter the beam, as far as is known by then.
@@ -95,18 +98,18 @@ class Pruning(Protocol):
 class AtOnce:
     """Evaluates every picked pair."""
 
-    num_picked: Tensor
+    num_picked: Ints
 
     def __init__(self, picker: Picker) -> None:
         self._picker = picker
 
-    def first(self, position_logp: Tensor, bounds: Tensor) -> Tensor:
-        is_picked = self._picker(position_logp, bounds > -math.inf)
-        self.num_picked = is_picked.flatten(1).sum(dim=1)
-        return _numbers(is_picked)
+    def first(self, position_logp: Floats, bounds: Floats) -> Ints:
+        is_picked = self._picker(position_logp, bounds > -np.inf).reshape(len(bounds), -1)
+        self.num_picked = is_picked.sum(axis=1)
+        return np.flatnonzero(is_picked)
 
-    def second(self, to_beat: Callable[[], Tensor]) -> Tensor:  # noqa: ARG002  # the protocol's argument
-        return _NO_PAIRS
+    def second(self, to_beat: Callable[[], Floats]) -> Ints:  # noqa: ARG002  # the protocol's argument
+        return NO_INTS
 
 
 class BestFirst:
@@ -118,7 +121,7 @@ class BestFirst:
     the model; or all, if hardly any could have been skipped.
     """
 
-    num_picked: Tensor
+    num_picked: Ints
 
     def __init__(self, picker: Picker, beam_size: int) -> None:
         self._picker = picker
@@ -126,49 +129,52 @@ class BestFirst:
         self._num_first = beam_size
         self._takes_all = False
 
-    def first(self, position_logp: Tensor, bounds: Tensor) -> Tensor:
-        is_picked = self._picker(position_logp, bounds > -math.inf).flatten(1)  # (B, K * S)
-        self.num_picked = is_picked.sum(dim=1)
-        self._bounds = bounds.flatten(1).masked_fill(~is_picked, -math.inf)
-        self._evaluated = _numbers(is_picked) if self._takes_all else self._best_pairs()
+    def first(self, position_logp: Floats, bounds: Floats) -> Ints:
+        is_picked = self._picker(position_logp, bounds > -np.inf).reshape(len(bounds), -1)  # (B, K * S)
+        self.num_picked = is_picked.sum(axis=1)
+        self._bounds = np.where(is_picked, bounds.reshape(len(bounds), -1), -np.inf)
+        self._evaluated = np.flatnonzero(is_picked) if self._takes_all else self._best_pairs()
         return self._evaluated
 
-    def _best_pairs(self) -> Tensor:
+    def _best_pairs(self) -> Ints:
         num_sentences, num_pairs = self._bounds.shape
-        best = self._bounds.topk(min(self._num_first, num_pairs), dim=1, sorted=False).indices.sort(dim=1).values
-        numbers = (best + torch.arange(0, num_sentences * num_pairs, num_pairs)[:, None]).view(-1)
-        return numbers[self._bounds.view(-1)[numbers] > -math.inf]
+        if self._num_first >= num_pairs:
+            return np.flatnonzero(self._bounds > -np.inf)
+        best = np.argpartition(-self._bounds, self._num_first - 1, axis=1)[:, : self._num_first]
+        best.sort(axis=1)
+        numbers = (best + np.arange(num_sentences)[:, None] * num_pairs).ravel()
+        there: Ints = numbers[self._bounds.ravel()[numbers] > -np.inf]
+        return there
 
-    def second(self, to_beat: Callable[[], Tensor]) -> Tensor:
+    def second(self, to_beat: Callable[[], Floats]) -> Ints:
         # A bound that only equals what is to be beaten may win the tie, as it would without pruning.
-        matters = (self._bounds >= to_beat()) & (self._bounds > -math.inf)
+        matters = (self._bounds >= to_beat()) & (self._bounds > -np.inf)
         most = self._beam_size * (MOST_FIRST if len(matters) >= LARGE_BATCH else MOST_FIRST_SMALL)
-        num_mattering = matters.sum(dim=1)
+        num_mattering = matters.sum(axis=1)
         self._num_first = min(max(self._beam_size, int(num_mattering.max())), most)
         self._takes_all = int((self.num_picked - num_mattering).sum()) < WORTH_SKIPPING * len(matters)
-        matters.view(-1)[self._evaluated] = False
-        return _numbers(matters)
+        matters.ravel()[self._evaluated] = False
+        return np.flatnonzero(matters)
 
 
-class BestPasts:
+class ViterbiPruning:
     """For alignment alone: evaluates each position once a sentence, for the hypothesis that reaches it best.
 
-    This is Viterbi's algorithm, for which a word's score at a position does not depend on how that was reached. Here
+    This is Viterbi's algorithm, for which a piece's score at a position does not depend on how that was reached. Here
     it does, a little, through what the decoder remembers of earlier positions; that is ignored in the choice.
     """
 
-    num_picked: Tensor
+    num_picked: Ints
 
-    def first(self, position_logp: Tensor, bounds: Tensor) -> Tensor:  # noqa: ARG002  # the protocol's argument
+    def first(self, position_logp: Floats, bounds: Floats) -> Ints:  # noqa: ARG002  # the protocol's argument
         num_sentences, _, num_positions = bounds.shape
-        self.num_picked = (bounds > -math.inf).flatten(1).sum(dim=1)
-        best = bounds.max(dim=1)  # (B, S)
-        sentences = torch.arange(num_sentences)[:, None]
-        pairs = (sentences * bounds.shape[1] + best.indices) * num_positions + torch.arange(num_positions)
-        return pairs[best.values > -math.inf].sort().values
+        self.num_picked = (bounds > -np.inf).reshape(num_sentences, -1).sum(axis=1)
+        best = bounds.argmax(axis=1)  # (B, S)
+        pairs = (np.arange(num_sentences)[:, None] * bounds.shape[1] + best) * num_positions + np.arange(num_positions)
+        return np.sort(pairs[bounds.max(axis=1) > -np.inf])
 
-    def second(self, to_beat: Callable[[], Tensor]) -> Tensor:  # noqa: ARG002  # the protocol's argument
-        return _NO_PAIRS
+    def second(self, to_beat: Callable[[], Floats]) -> Ints:  # noqa: ARG002  # the protocol's argument
+        return NO_INTS
 
 
 def pruning_of(settings: SearchSettings) -> Pruning:
@@ -192,10 +198,3 @@ def picker_of(settings: SearchSettings) -> Picker:
 
 def _log(probability: float) -> float:
     return math.log(probability) if probability > 0 else -math.inf
-
-
-_NO_PAIRS = torch.zeros(0, dtype=torch.long)
-
-
-def _numbers(is_picked: Tensor) -> Tensor:
-    return is_picked.view(-1).nonzero().view(-1)

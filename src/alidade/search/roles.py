@@ -1,84 +1,130 @@
-"""What the search asks of models: the two roles of DESIGN.md, as protocols.
+"""What the search asks of models: two roles, as protocols.
 
 The search (paper, section 4) knows no architectures. It keeps a grid of B sentences × K hypotheses and asks
-an alignment model for log-probabilities of positions, and a lexical model for features of rows, where a row
+an alignment model for log-probabilities of positions, and a lexical model for the best pieces of rows, where a row
 is a picked (hypothesis, position) pair. Hypotheses are numbered `sentence * K + k` over the grid, where K is their
 present number in each sentence: one in the first step, and from then on as many as the last `commit` made.
 
-Dimensions: B sentences, K beam, S source positions with `<s>` and `</s>`, R rows, D width, V vocabulary.
+Arrays are numpy's. `engine/` implements the roles with ONNX Runtime, `models/reference.py` with torch.
+
+Dimensions: B sentences, K beam, S source positions with `<s>` and `</s>`, R rows, k best pieces of a row.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+Bools = npt.NDArray[np.bool_]
+
+NO_INTS: Ints = np.zeros(0, dtype=np.int64)
+
+
+class Asked(NamedTuple):
+    """(row, piece) pairs whose log-probability is wanted whether they are among the best or not."""
+
+    rows: Ints
+    pieces: Ints
+
+
+NOTHING_ASKED = Asked(NO_INTS, NO_INTS)
+
+
+@dataclass(slots=True)
+class RowPieces:
+    """What a lexical model says of R rows."""
+
+    pieces: Ints
+    """(R, k) the best pieces, the best first; `</s>` and other special ones may be among them."""
+    logp: Floats
+    """(R, k) log p_lex of each."""
+    end_logp: Floats
+    """(R,) log p_lex of `</s>`."""
+    asked_logp: Floats = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+    """log p_lex of the pairs that were asked for."""
 
 
 class AlignmentState(Protocol):
     """The alignment model's memory of a beam."""
 
-    def position_logp(self, words: Tensor, previous_positions: Tensor) -> Tensor:
+    def position_logp(self, pieces: Ints, previous_positions: Ints) -> Floats:
         """log p(b_i | b_<i, e_<i, f) for every position of every hypothesis, to be called once a step.
 
-        words, previous_positions: (B, K), the newest word e_{i-1} and position b_{i-1} (`<s>` and 0 at first).
-        Returns (B, K, S): -inf at `<s>`, at padding and beyond the widest jump; the rest sums to one.
+        pieces, previous_positions: (B, K), the newest piece e_{i-1} and position b_{i-1} (`<s>` and 0 at first).
+        Returns (B, K, S), the caller's to change: -inf at `<s>`, at padding and beyond the widest jump; the rest sums
+        to one.
         """
 
-    def commit(self, parents: Tensor) -> None:
+    def commit(self, parents: Ints) -> None:
         """The next beam: hypothesis k of sentence b extends hypothesis parents[b, k] of the same sentence."""
 
-    def keep(self, sentences: Tensor) -> None:
+    def keep(self, sentences: Ints) -> None:
         """Go on with these sentences (indexes into the present B) only."""
 
 
 class AlignmentModel(Protocol):
     """p(b_i | b_<i, e_<i, f): where to look next."""
 
-    max_jump: int
-
-    def encode(self, source: Tensor) -> Any:
+    def encode(self, source: Ints) -> Any:
         """Encoder memory of source (B, S), padded with `<pad>`."""
 
-    def start(self, memory: Any, beam_size: int = 1) -> AlignmentState:
-        """A state for B sentences with `beam_size` hypotheses each in the first step."""
+    def start(self, memory: Any) -> AlignmentState:
+        """A state for B sentences with one hypothesis each."""
 
 
 class LexicalState(Protocol):
     """The lexical model's memory of a beam."""
 
-    def advance(self, words: Tensor) -> None:
-        """Take in e_{i-1}, (B, K), and compute what no position changes. Called once a step, first."""
+    def advance(self, pieces: Ints) -> None:
+        """Take in e_{i-1}, (B, K). Called once a step, first."""
 
-    def evaluate(self, hypotheses: Tensor, positions: Tensor) -> Tensor:
-        """Features (R, D) of rows; `model.output` turns them into logits.
+    def evaluate(self, hypotheses: Ints, positions: Ints, num_best: int, asked: Asked) -> RowPieces:
+        """The best pieces of rows, `num_best` of each if the vocabulary has as many.
 
-        hypotheses: (R,) numbers in the grid, ascending. positions: (R,) b_i of each row (ignored by models
-        that are not assisted). May be called several times in a step: later rows are numbered on from
-        the earlier ones.
+        hypotheses: (R,) numbers in the grid, ascending. positions: (R,) b_i of each row. Models that are not assisted
+        ignore them and are asked once a step, for all hypotheses; others may be asked several times in a step: later
+        rows are numbered on from the earlier ones.
         """
 
-    def attention(self) -> Tensor:
+    def attention(self) -> Floats:
         """Accumulated attention of the rows evaluated last: (R, S), summed over layers and heads, plus one for
-        each assisted layer at the row's position (paper, section 5). Needs a state started with
-        `records_attention=True`."""
+        each assisted layer at the row's position (paper, section 5)."""
 
-    def commit(self, rows: Tensor, parents: Tensor) -> None:
+    def commit(self, rows: Ints, parents: Ints) -> None:
         """The next beam: hypothesis k of sentence b comes from row rows[b, k], which extended hypothesis
         parents[b, k] of the same sentence."""
 
-    def keep(self, sentences: Tensor) -> None:
+    def keep(self, sentences: Ints) -> None:
         """Go on with these sentences (indexes into the present B) only."""
 
 
 class LexicalModel(Protocol):
-    """p(e_i | b_i, b_<i, e_<i, f): the words, given a position if `is_assisted`."""
+    """p(e_i | b_i, b_<i, e_<i, f): the pieces, given a position if `is_assisted`."""
 
-    is_assisted: bool
-    output: Any
+    @property
+    def is_assisted(self) -> bool: ...
 
-    def encode(self, source: Tensor) -> Any:
+    def encode(self, source: Ints) -> Any:
         """Encoder memory of source (B, S), padded with `<pad>`."""
 
-    def start(self, memory: Any, beam_size: int = 1, *, records_attention: bool = False) -> LexicalState:
-        """A state for B sentences with `beam_size` hypotheses each in the first step."""
+    def start(self, memory: Any) -> LexicalState:
+        """A state for B sentences with one hypothesis each."""
+
+
+class System(Protocol):
+    """The models that translate together."""
+
+    @property
+    def lexical(self) -> LexicalModel: ...
+
+    @property
+    def alignment(self) -> AlignmentModel | None: ...
+
+    @property
+    def shares_encoder(self) -> bool:
+        """Whether the alignment model reads the lexical model's encoder memory."""

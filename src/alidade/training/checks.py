@@ -8,7 +8,7 @@ from alidade.config import TrainConfig, TrainingSettings, parse_settings
 from alidade.corpus.store import PreparedCorpus, Split
 from alidade.errors import AlidadeError
 from alidade.io import read_json, write_json
-from alidade.models.folder import describe_vocabulary, load_description
+from alidade.model_folder import describe_vocabulary, load_description
 
 MAY_CHANGE = {
     "accumulate",

@@ -28,9 +28,8 @@ from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
 from alidade.hardware import has_onednn, keep_freed_memory
 from alidade.io import hold_folder
-from alidade.models.folder import initialise_from
 from alidade.models.layers import round_factors
-from alidade.models.system import Role, System, build_system
+from alidade.models.system import Role, System, build_system, initialise_from
 from alidade.training.checks import check_resuming, check_training
 from alidade.training.monitor import Meter, Monitor
 from alidade.training.objective import Objective, Tally, figures_of, learning_rate

@@ -23,6 +23,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
@@ -32,15 +33,8 @@ from alidade.config import Settings, TrainConfig, TrainingSettings, parse_settin
 from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
 from alidade.io import read_json, write_folder_aside, write_json
-from alidade.models.folder import (
-    WEIGHTS_FILE,
-    load_weights,
-    named_weights,
-    read_weights,
-    save_model_folder,
-    write_weights,
-)
-from alidade.models.system import System
+from alidade.model_folder import WEIGHTS_FILE, Array, read_weights, save_model_folder, write_weights
+from alidade.models.system import System, load_weights, named_weights
 
 MOMENTS_FILE = "moments.safetensors"
 HISTORY_FILE = "history.json"
@@ -145,7 +139,7 @@ class RunFolder:
         """Write a model folder."""
         save_model_folder(
             path,
-            system,
+            named_weights(system),
             self._config.lexical,
             self._config.alignment,
             self._corpus.source_subwords,
@@ -160,12 +154,12 @@ class RunFolder:
     @torch.no_grad()
     def load_mean(self, system: System, snapshots: Sequence[Snapshot]) -> None:
         """Fill a system with the mean of several snapshots' weights."""
-        sums: dict[str, Tensor] = {}
+        sums: dict[str, Array] = {}
         for snapshot in snapshots:
             for name, weight in read_weights(self.snapshot(snapshot.step)).items():
-                sums[name] = sums[name] + weight.double() if name in sums else weight.double()
+                sums[name] = sums[name] + weight if name in sums else weight.astype(np.float64)
         for name, parameter in system.named_parameters():
-            parameter.copy_(sums[name] / len(snapshots))
+            parameter.copy_(torch.from_numpy(sums[name] / len(snapshots)))
 
     def finish(self, history: History, figures: dict[str, object]) -> None:
         """Write down that the finished model is there."""
@@ -204,10 +198,10 @@ def _read_history(checkpoint: Path) -> History:
     return parse_settings(History, read_json(path), source=str(path))
 
 
-def _moments(module: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def _moments(module: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Array]:
     states: Mapping[Tensor, dict[str, Tensor]] = optimizer.state
     return {
-        f"{name}.{moment}": states[parameter][moment].contiguous()
+        f"{name}.{moment}": states[parameter][moment].cpu().contiguous().numpy()
         for name, parameter in _trained(module).items()
         for moment in MOMENTS
     }

@@ -6,13 +6,13 @@
     subwords.target.model
     search.json                how to search (`alidade tune` writes it)
 
-Nothing in it can run code. A folder is written aside and renamed, so it is there whole or not at all. One of them is in
+Training writes such a folder, and translation reads it: the engine makes its graphs from the weights. Nothing in it can
+run code. A folder is written aside and renamed, so it is there whole or not at all. One of them is in
 the box (`default_model`): it translates when nobody says which model to take.
 
-Weights may take less room on a disk, in half precision or in eight bits with a scale for each row; they are read back
-as float32, so nothing else in the project knows of it. A matrix in eight bits is W = scales * Q, Q of whole numbers
-from -127 to 127; each of its numbers is off by at most half a scale, 0.4 % of the largest weight of its row. Vectors
-(biases, norms) are few and stay as they are.
+Weights may take less room: in half precision, or in eight bits. A matrix in eight bits is W = scales * Q, Q of whole
+numbers from -127 to 127 with a scale for each row; each of its numbers is off by at most half a scale, 0.4 % of the
+largest weight of its row. Vectors (biases, norms) are few and stay as they are. All are read back as float32.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
+import numpy as np
+import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import Tensor
+from safetensors.numpy import save_file
 
 from alidade import __version__
 from alidade.config import (
@@ -40,79 +40,8 @@ from alidade.config import (
 )
 from alidade.errors import AlidadeError
 from alidade.io import read_json, write_folder_aside, write_json
-from alidade.models.system import System, build_system
 from alidade.text.normalise import normalise_as_set
 from alidade.text.subwords import Subwords
-
-WeightForm = Literal["float32", "float16", "int8"]
-
-_LARGEST = 127
-_SCALES = ":scales"
-"""No parameter's name has a colon."""
-
-
-def compact_weights(weights: Mapping[str, Tensor], form: WeightForm) -> dict[str, Tensor]:
-    """Weights as they are stored."""
-    if form == "float32":
-        return dict(weights)
-    if form == "float16":
-        return {name: weight.half() for name, weight in weights.items()}
-    stored: dict[str, Tensor] = {}
-    for name, weight in weights.items():
-        if weight.dim() == 2:
-            stored[name], stored[name + _SCALES] = _round_rows(weight)
-        else:
-            stored[name] = weight
-    return stored
-
-
-def expand_weights(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Stored weights in float32, under the parameters' names."""
-    return {
-        name: _scale_rows(name, weight, stored.get(name + _SCALES)) if weight.dtype == torch.int8 else weight.float()
-        for name, weight in stored.items()
-        if not name.endswith(_SCALES)
-    }
-
-
-def _round_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """(R, C) weights as whole numbers and their (R,) scales."""
-    scales = weight.abs().amax(dim=1) / _LARGEST
-    scales[scales == 0] = 1.0
-    return torch.round(weight / scales[:, None]).to(torch.int8), scales
-
-
-def _scale_rows(name: str, rounded: Tensor, scales: Tensor | None) -> Tensor:
-    if scales is None or scales.shape != rounded.shape[:1]:
-        raise AlidadeError(f"the weight {name} is in eight bits, but the scales of its rows are not with it")
-    return rounded * scales.float()[:, None]
-
-
-SHIPPED_FOLDER = Path(__file__).parent.parent / "models_shipped"
-SHIPPED_MODEL = "en-ro"
-"""English to Romanian; its README.md is its card."""
-VARIABLE = "ALIDADE_MODEL"
-"""An environment variable that names another model folder to take."""
-
-
-def shipped_model() -> Path | None:
-    """The folder of the model that is installed with the package, if there is one."""
-    folder = SHIPPED_FOLDER / SHIPPED_MODEL
-    return folder if (folder / "model.json").is_file() else None
-
-
-def default_model() -> Path:
-    """The model folder to take when none is given."""
-    if chosen := os.environ.get(VARIABLE):
-        return Path(chosen)
-    shipped = shipped_model()
-    if shipped is None:
-        raise AlidadeError(
-            "no model was given, and none is shipped with this installation: name a model folder, with --model or in "
-            f"the environment variable {VARIABLE}; `alidade train` makes one"
-        )
-    return shipped
-
 
 MODEL_FILE = "model.json"
 WEIGHTS_FILE = "weights.safetensors"
@@ -120,6 +49,19 @@ SEARCH_FILE = "search.json"
 SOURCE_SUBWORDS_FILE = "subwords.source.model"
 TARGET_SUBWORDS_FILE = "subwords.target.model"
 _FILES = {MODEL_FILE, WEIGHTS_FILE, SEARCH_FILE, SOURCE_SUBWORDS_FILE, TARGET_SUBWORDS_FILE}
+
+SHIPPED_FOLDER = Path(__file__).parent / "models_shipped"
+SHIPPED_MODEL = "en-ro"
+"""English to Romanian; its README.md is its card."""
+VARIABLE = "ALIDADE_MODEL"
+"""An environment variable that names another model folder to take."""
+
+WeightForm = Literal["float32", "float16", "int8"]
+Array = npt.NDArray[Any]
+Weights = Mapping[str, npt.NDArray[np.float32]]
+_LARGEST = 127
+_SCALES = ":scales"
+"""No parameter's name has a colon."""
 
 
 class VocabularyDescription(Settings):
@@ -153,7 +95,6 @@ class ModelFolder:
 
     path: Path
     description: ModelDescription
-    system: System
     source_subwords: Subwords
     target_subwords: Subwords
     search: SearchSettings
@@ -166,6 +107,33 @@ class ModelFolder:
         """A target text written as those that the system was trained on."""
         return normalise_as_set(text, self.target_subwords.language, self.description.normalisation)
 
+    def weights(self) -> dict[str, npt.NDArray[np.float32]]:
+        """All weights by name, in float32."""
+        return read_weights(self.path)
+
+    def weights_of(self, role: Literal["lexical", "alignment"]) -> dict[str, npt.NDArray[np.float32]]:
+        """The weights of one role."""
+        return {name: weight for name, weight in self.weights().items() if name.startswith(f"{role}.")}
+
+
+def shipped_model() -> Path | None:
+    """The folder of the model that is installed with the package, if there is one."""
+    folder = SHIPPED_FOLDER / SHIPPED_MODEL
+    return folder if (folder / "model.json").is_file() else None
+
+
+def default_model() -> Path:
+    """The model folder to take when none is given."""
+    if chosen := os.environ.get(VARIABLE):
+        return Path(chosen)
+    shipped = shipped_model()
+    if shipped is None:
+        raise AlidadeError(
+            "no model was given, and none is shipped with this installation: name a model folder, with --model or in "
+            f"the environment variable {VARIABLE}; `alidade train` makes one"
+        )
+    return shipped
+
 
 def describe_vocabulary(subwords: Subwords) -> VocabularyDescription:
     return VocabularyDescription(
@@ -175,7 +143,7 @@ def describe_vocabulary(subwords: Subwords) -> VocabularyDescription:
 
 def save_model_folder(
     path: Path,
-    system: System,
+    weights: Weights,
     lexical: LexicalSettings | None,
     alignment: AlignmentSettings | None,
     source_subwords: Subwords,
@@ -194,7 +162,7 @@ def save_model_folder(
     )
     with write_folder_aside(path) as aside:
         write_json(aside / MODEL_FILE, description.model_dump(mode="json"))
-        write_weights(aside / WEIGHTS_FILE, compact_weights(named_weights(system), form))
+        write_weights(aside / WEIGHTS_FILE, compact_weights(weights, form))
         # safetensors lets nobody but its owner read a file; who may read the folder is not its business.
         (aside / WEIGHTS_FILE).chmod((aside / MODEL_FILE).stat().st_mode)
         source_subwords.save(aside / SOURCE_SUBWORDS_FILE)
@@ -207,7 +175,7 @@ def save_search_settings(path: Path, search: SearchSettings) -> None:
     write_json(path / SEARCH_FILE, search.model_dump(mode="json"))
 
 
-def write_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
+def write_weights(path: Path, weights: Mapping[str, Array]) -> None:
     """Write a safetensors file."""
     try:
         save_file(dict(weights), path)
@@ -216,14 +184,11 @@ def write_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
 
 
 def load_model_folder(path: Path) -> ModelFolder:
-    """Read a model folder, ready to translate; nothing in it is executed."""
+    """Read a model folder, all but its weights; nothing in it is executed."""
     description = load_description(path)
-    system = build_system(description.lexical, description.alignment, description.source.size, description.target.size)
-    load_weights(system, path)
     return ModelFolder(
         path,
         description,
-        system.eval(),
         _load_subwords(path / SOURCE_SUBWORDS_FILE, description.source),
         _load_subwords(path / TARGET_SUBWORDS_FILE, description.target),
         load_search_settings(path),
@@ -236,7 +201,7 @@ def copy_model_folder(folder: ModelFolder, path: Path, form: WeightForm) -> None
     others = [file for file in folder.path.iterdir() if file.is_file() and file.name not in _FILES]
     save_model_folder(
         path,
-        folder.system,
+        folder.weights(),
         description.lexical,
         description.alignment,
         folder.source_subwords,
@@ -266,63 +231,62 @@ def load_search_settings(path: Path) -> SearchSettings:
     """How to search with this model; the defaults if the folder does not say."""
     if not (path / SEARCH_FILE).exists():
         return SearchSettings()
-    return parse_settings(SearchSettings, _read_object(path / SEARCH_FILE), source=str(path / SEARCH_FILE))
+    values = _read_object(path / SEARCH_FILE)
+    if values.get("shortlist") == "none":  # what folders of 0.1 say of something that is gone
+        del values["shortlist"]
+    return parse_settings(SearchSettings, values, source=str(path / SEARCH_FILE))
 
 
-def named_weights(system: System) -> dict[str, Tensor]:
-    """All weights by name; tied ones once."""
-    return {name: parameter.detach().contiguous() for name, parameter in system.named_parameters()}
-
-
-def read_weights(path: Path) -> dict[str, Tensor]:
+def read_weights(path: Path) -> dict[str, npt.NDArray[np.float32]]:
     """The weights of a model folder by name, in float32."""
     file = path / WEIGHTS_FILE
     if not file.is_file():
         raise AlidadeError(f"{path}: the model folder has no {WEIGHTS_FILE}")
     try:
-        with safe_open(file, framework="pt") as weights:
+        with safe_open(file, framework="np") as weights:
             stored = {name: weights.get_tensor(name) for name in weights.keys()}  # noqa: SIM118  # not a dict
     except SafetensorError as error:
         raise AlidadeError(f"{file}: damaged or cut short ({error}); copy the model folder again") from None
     return expand_weights(stored)
 
 
-@torch.no_grad()
-def load_weights(system: System, path: Path) -> None:
-    """Fill a system with a model folder's weights; names and shapes must be the same."""
-    weights = read_weights(path)
-    parameters = dict(system.named_parameters())
-    if weights.keys() != parameters.keys():
-        odd = sorted(weights.keys() ^ parameters.keys())[0]
-        where = "is not in its settings' model" if odd in weights else "is missing"
-        raise AlidadeError(f"{path}: {WEIGHTS_FILE} and {MODEL_FILE} do not belong together: {odd} {where}")
-    for name, parameter in parameters.items():
-        if weights[name].shape != parameter.shape:
-            raise AlidadeError(
-                f"{path}: {name} has the shape {list(weights[name].shape)} in {WEIGHTS_FILE}, but {MODEL_FILE} "
-                f"asks for {list(parameter.shape)}"
-            )
-        parameter.copy_(weights[name])
-
-
-@torch.no_grad()
-def initialise_from(system: System, path: Path) -> None:
-    """Start from another folder's weights: the second stage of training (paper, section 3.3).
-
-    Every weight of the folder must have its place here; weights that the folder does not have (alignment heads, a
-    role that it lacks) stay as they were drawn.
-    """
-    weights = read_weights(path)
-    parameters = dict(system.named_parameters())
+def compact_weights(weights: Weights, form: WeightForm) -> dict[str, Array]:
+    """Weights as they are stored."""
+    if form == "float32":
+        return dict(weights)
+    if form == "float16":
+        return {name: weight.astype(np.float16) for name, weight in weights.items()}
+    stored: dict[str, Array] = {}
     for name, weight in weights.items():
-        if name not in parameters:
-            raise AlidadeError(f"init_from {path}: it has the weight {name}, which the model to train does not have")
-        if weight.shape != parameters[name].shape:
-            raise AlidadeError(
-                f"init_from {path}: {name} has the shape {list(weight.shape)} there and "
-                f"{list(parameters[name].shape)} here; give both models the same sizes"
-            )
-        parameters[name].copy_(weight)
+        if weight.ndim == 2:
+            stored[name], stored[name + _SCALES] = _round_rows(weight)
+        else:
+            stored[name] = weight
+    return stored
+
+
+def expand_weights(stored: Mapping[str, Array]) -> dict[str, npt.NDArray[np.float32]]:
+    """Stored weights in float32, under the parameters' names."""
+    return {
+        name: _scale_rows(name, weight, stored.get(name + _SCALES))
+        if weight.dtype == np.int8
+        else weight.astype(np.float32, copy=False)
+        for name, weight in stored.items()
+        if not name.endswith(_SCALES)
+    }
+
+
+def _round_rows(weight: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
+    """(R, C) weights as whole numbers and their (R,) scales."""
+    scales = np.abs(weight).max(axis=1) / np.float32(_LARGEST)
+    scales[scales == 0] = 1.0
+    return np.rint(weight / scales[:, None]).astype(np.int8), scales
+
+
+def _scale_rows(name: str, rounded: Array, scales: Array | None) -> npt.NDArray[np.float32]:
+    if scales is None or scales.shape != rounded.shape[:1]:
+        raise AlidadeError(f"the weight {name} is in eight bits, but the scales of its rows are not with it")
+    return rounded * scales.astype(np.float32)[:, None]
 
 
 def _read_object(path: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ The rule, the same as CTranslate2's (patience 1), so that the two can be compare
   then ends as soon as no live hypothesis can beat the best finished ones, and not before. The same holds with
   normalisation, where a live hypothesis is judged by the best that it could become: its present score at the
   greatest length;
-- a sentence with constraints or with positions may have one hypothesis worth finishing, while others, with words or
+- a sentence with a dictionary or with positions may have one hypothesis worth finishing, while others, with words or
   positions left out, fill its beam and finish early: it goes on beyond K finished ones while a live hypothesis is,
   at its present length, better than the best of them;
 - a sentence whose hypotheses can neither go on nor end (a required jump is wider than the alignment model's widest)
@@ -28,6 +28,7 @@ from alidade.text.vocabulary import EOS
 
 Scores = list[list[float]]
 """Of B sentences × K hypotheses."""
+Settle = Callable[[int, int, int, int], tuple[object, int]]
 
 
 class SentenceEndings:
@@ -42,19 +43,19 @@ class SentenceEndings:
         """The most steps that the sentence may take."""
         self._endings: list[Ending] = []
 
-    def add(self, step: int, extension: Extension, constraint_state: object) -> None:
-        score, parent, word, position, lexical_logp, alignment_logp = extension
+    def add(self, step: int, extension: Extension, uses: object, uncounted: int = 0) -> None:
+        score, parent, piece, position, lexical_logp, alignment_logp = extension
         self._endings.append(
             Ending(
                 step,
                 parent,
-                word,
+                piece,
                 position,
                 lexical_logp,
                 alignment_logp,
-                score=self._normalise(score, step + 1),
-                is_complete=word == EOS,
-                constraint_state=constraint_state,
+                score=self._normalise(score, max(1, step + 1 - uncounted)),
+                is_complete=piece == EOS,
+                uses=uses,
             )
         )
 
@@ -100,20 +101,18 @@ class Endings:
             for row, sentence in self.live.items()
         )
 
-    def note(
-        self, step: int, ranked: list[list[Extension]], state_of: Callable[[int, int, int], object] | None
-    ) -> None:
+    def note(self, step: int, ranked: list[list[Extension]], settle: Settle) -> None:
         """Take note of what finishes in this step; ranked: the K best of all candidates of each sentence.
 
-        state_of: what the constraints remember of a hypothesis, by its number, position and word.
+        settle: what is remembered of a hypothesis, and how many of its pieces do not count, by its row and
+        cell in the grid, its last position and its last piece.
         """
         for row, sentence in self.live.items():
             endings = self._of_sentence[sentence]
             for extension in ranked[row]:
-                score, parent, word, position = extension[:4]
-                if score > -math.inf and (word == EOS or step + 1 >= endings.max_length):
-                    state = None if state_of is None else state_of(row * len(ranked[row]) + parent, position, word)
-                    endings.add(step, extension, state)
+                score, parent, piece, position = extension[:4]
+                if score > -math.inf and (piece == EOS or step + 1 >= endings.max_length):
+                    endings.add(step, extension, *settle(row, parent, position, piece))
 
     def end_sentences(self, step: int, beam_scores: Scores) -> list[tuple[int, int]]:
         """The rows and the numbers of the sentences that end with this step; they are no longer live."""

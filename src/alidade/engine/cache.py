@@ -1,0 +1,133 @@
+"""What a decoder remembers of a beam, without copying it at every step.
+
+A sentence's hypotheses share one row of slots: in each step they fill the next slots, in their order at that step.
+Which slots belong to a hypothesis's own history is a mask, `Ancestors`; when the beam changes, only the mask is
+reordered, and keys and values stay where they are. Hypotheses that live have most of their history in common, so
+most slots are soon no living hypothesis's: now and then those are dropped.
+
+A slot is filled after its step: within the step a query has its own key and value at hand (`transformer.py`). So all
+that a graph reads are buffers that stay in their place, with room to spare that the mask hides.
+
+Dimensions: B sentences, K beam, H heads, d width of a head, n slots, those to spare among them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from alidade.engine.graph import Floats
+
+Ints = npt.NDArray[np.int64]
+
+FIRST_ROOM = 48
+"""Slots to begin with; there is half as much room again when they are used up."""
+DROP_EVERY = 6
+"""Steps between two looks for slots to drop."""
+DROP_SHARE = 0.25
+"""Slots are dropped if at least this share can be."""
+
+
+class Ancestors:
+    """Which slots hold the history of each hypothesis: a mask, and the room behind it."""
+
+    def __init__(self, num_sentences: int) -> None:
+        self.step = 0
+        self.num_used = 0
+        """Slots that are filled."""
+        self.mask: Floats = np.full((num_sentences, 1, FIRST_ROOM), -np.inf, dtype=np.float32)
+        """(B, K, n), added to attention energies: 0 at a hypothesis's own history, -inf elsewhere."""
+
+    @property
+    def room(self) -> int:
+        return int(self.mask.shape[2])
+
+    def reorder(self, parents: Ints) -> Ints | None:
+        """Hypothesis k of the next step extends parents[b, k]: what that step has added to its history is in the next
+        K slots, one for each k.
+
+        Returns the slots to keep, (B, n'), if it is time to drop those that no hypothesis needs any more.
+        """
+        beam_size = parents.shape[1]
+        own = np.arange(beam_size)
+        first = self.num_used
+        self.num_used += beam_size
+        self.step += 1
+        if self.num_used > self.room:
+            self._grow()
+        self.mask = np.take_along_axis(self.mask, parents[:, :, None], axis=1)
+        self.mask[:, own, first + own] = 0.0
+        return self._drop() if self.step % DROP_EVERY == 0 else None
+
+    def _grow(self) -> None:
+        grown = np.full((*self.mask.shape[:2], self.num_used + self.room // 2), -np.inf, dtype=np.float32)
+        grown[:, :, : self.room] = self.mask
+        self.mask = grown
+
+    def _drop(self) -> Ints | None:
+        is_needed = (self.mask[:, :, : self.num_used] == 0).any(axis=1)  # (B, n)
+        num_needed = int(is_needed.sum(axis=1).max())
+        if num_needed > (1 - DROP_SHARE) * self.num_used:
+            return None
+        slots = np.argsort(~is_needed, axis=1, kind="stable")[:, :num_needed]
+        mask = np.full_like(self.mask, -np.inf)
+        mask[:, :, :num_needed] = np.take_along_axis(self.mask, slots[:, None], axis=2)
+        self.mask, self.num_used = mask, num_needed
+        return slots
+
+    def keep(self, sentences: Ints) -> None:
+        self.mask = self.mask[sentences]
+
+
+class Cache:
+    """Keys and values of one layer for B sentences."""
+
+    def __init__(self, num_sentences: int, num_heads: int, head_width: int) -> None:
+        self._keys_values: Floats = np.zeros((2, num_sentences, num_heads, FIRST_ROOM, head_width), dtype=np.float32)
+
+    @property
+    def keys(self) -> Floats:
+        """(B, H, n, d)"""
+        keys: Floats = self._keys_values[0]
+        return keys
+
+    @property
+    def values(self) -> Floats:
+        values: Floats = self._keys_values[1]
+        return values
+
+    def write(self, first: int, keys_values: Floats, room: int) -> None:
+        """keys_values: (B, K, 2 * D), side by side, into the slots from `first` on; room: for how many slots."""
+        if room > self._keys_values.shape[3]:
+            self._grow(first, room)
+        _, num_sentences, num_heads, _, head_width = self._keys_values.shape
+        by_heads = keys_values.reshape(num_sentences, -1, 2, num_heads, head_width).transpose(2, 0, 3, 1, 4)
+        self._keys_values[:, :, :, first : first + by_heads.shape[3]] = by_heads
+
+    def _grow(self, num_used: int, room: int) -> None:
+        old = self._keys_values
+        self._keys_values = np.zeros((*old.shape[:3], room, old.shape[4]), dtype=np.float32)
+        self._keys_values[:, :, :, :num_used] = old[:, :, :, :num_used]
+
+    def keep_slots(self, slots: Ints) -> None:
+        """slots: (B, n'), the ones that are still needed."""
+        kept = np.take_along_axis(self._keys_values, slots[None, :, None, :, None], axis=3)
+        self._keys_values[:, :, :, : slots.shape[1]] = kept
+
+    def keep(self, sentences: Ints) -> None:
+        self._keys_values = np.ascontiguousarray(self._keys_values[:, sentences])
+
+
+class Grid:
+    """Rows of a ragged batch in a grid of B sentences by the most rows that one of them has."""
+
+    def __init__(self, sentences: Ints, num_sentences: int) -> None:
+        """sentences: (R,) of each row, ascending."""
+        counts = np.bincount(sentences, minlength=num_sentences)
+        self.width = int(counts.max())
+        first = np.cumsum(counts) - counts
+        self.cells: Ints = np.arange(len(sentences)) - first[sentences] + sentences * self.width
+        """(R,) where each row stands in the grid."""
+        self.rows: Ints = np.zeros((num_sentences, self.width), dtype=np.int64)
+        """(B, width) the row in each place; row 0 where there is none."""
+        self.rows.ravel()[self.cells] = np.arange(len(sentences))

@@ -1,0 +1,306 @@
+"""The dictionary in the search: which hypotheses its entries allow (paper, section 7).
+
+A dictionary restricts which translations there are; it does not make them better or worse. While a row translates an
+entry's source words, only the entry's forms may be written there, and:
+
+- *Given pieces are given.* What a form costs says nothing about the rest of the sentence, so hypotheses are ranked by
+  what the model chose: a given piece counts neither as a cost, up to `FREE_COST`, nor as length. What it costs beyond
+  that counts: a form in a silly place, or beside a word that says the same, costs more than in its own.
+- *Used means done.* Source words whose entry was written are not looked at again; a form once begun is completed, at
+  its own words, and is a word of its own: nothing that would go on with it may follow.
+- *`require`: the end waits.* While an entry is unused, a hypothesis looks neither at the source's end nor at its final
+  punctuation mark; one that wants to, or that runs out of length, looks at what is unused.
+- *The final mark is final.* After what the source's final punctuation mark became, nothing but the end may follow.
+
+An assisted system translates the source words at the hypothesised position. A baseline has none: there the attention
+says where a row looks, and a hypothesis that wants to end begins what is unused instead.
+
+All this depends on a hypothesis and its row alone, so `exact` pruning stays exact.
+
+Dimensions: B sentences, K beam, S source positions, R rows, k best pieces of a row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from alidade.dictionary.rules import INITIAL, Rule, SentenceRules, State, Use
+from alidade.search.hypotheses import Beam
+from alidade.search.restrictions import NO_QUESTION, Proposals, Question, Restriction, Rows
+from alidade.search.roles import Bools, Floats, Ints
+from alidade.text.vocabulary import EOS, PAD
+
+Mode = Literal["suggest", "require"]
+
+FREE_COST = 5.0
+"""So much of a given piece's cost (negative log-probability) does not count."""
+FAR_JUMP_LOGP = -20.0
+"""log p of a position that a match needs but that is farther away than the alignment model can jump."""
+LIKELY = math.log(0.5)
+"""How probable the end of the sentence must be to count as what a baseline wants."""
+SPARE = 40
+"""So many more pieces are looked for in a row where none may go on with the word before."""
+
+
+@dataclass(frozen=True, slots=True)
+class TermSentence:
+    """A sentence with matches, and its measures."""
+
+    rules: SentenceRules
+    end_position: int
+    """J + 1, the position of the source's `</s>`."""
+    max_length: int
+    """Steps that its translation may take, `</s>` among them."""
+    num_given: int = 0
+    """The first pieces of its translation that somebody else gave: they are watched, not restricted."""
+    final_mark: range = range(0)
+    """The positions of the punctuation mark that the source ends with, if it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """What a hypothesis of a sentence with matches has done so far."""
+
+    state: State = INITIAL
+    num_free: int = 0
+    """Given pieces, which do not count as length."""
+    is_closed: bool = False
+    """The final mark has been written."""
+
+
+class DictionaryRestriction(Restriction):
+    """A dictionary's matches in the sentences of a batch."""
+
+    def __init__(self, sentences: Sequence[TermSentence | None], mode: Mode, *, is_assisted: bool) -> None:
+        """sentences: those of the batch, None for those without matches."""
+        self._sentences = list(sentences)
+        self._is_required = mode == "require"
+        self._is_assisted = is_assisted
+        self._courses = [[] if sentence is None else [_Course()] for sentence in sentences]
+        self._num_hypotheses = 1
+        self._step = 0
+        self._forced: dict[tuple[int, int], Rule] = {}
+        """Rows, (hypothesis, position), of this step that can only write what a form needs."""
+
+    def concerns(self, sentence: int) -> bool:
+        return self._sentences[sentence] is not None
+
+    # Where hypotheses may look.
+
+    def restrict_positions(self, position_logp: Floats) -> None:
+        for sentence, (terms, courses) in enumerate(zip(self._sentences, self._courses, strict=True)):
+            if terms is None or self._step < terms.num_given:
+                continue
+            for number, course in enumerate(courses):
+                self._restrict_course(terms, course, position_logp[sentence, number])
+
+    def _restrict_course(self, terms: TermSentence, course: _Course, logp: Floats) -> None:
+        """logp: (S,), changed in place."""
+        rules, state = terms.rules, course.state
+        if course == _IDLE and not self._is_required:
+            return
+        if (under_way := rules.must_go_on(state)) is not None:
+            _hold_to(logp, under_way)
+            logp -= np.logaddexp.reduce(logp)  # that it stays there is given, too
+            return
+        if course.is_closed:
+            _hold_to(logp, range(terms.final_mark.start, terms.end_position + 1))
+        unused = rules.unused(state) if self._is_required else ()
+        if unused:
+            best = int(logp.argmax())
+            wants_end = best == terms.end_position or best in terms.final_mark
+            if wants_end or self._must_hurry(terms, state):
+                _hold_to(logp, [position for match in unused for position in rules.matches[match].positions])
+                return
+            logp[terms.final_mark.start : terms.final_mark.stop] = -np.inf
+            logp[terms.end_position] = -np.inf
+        for use in state.uses:
+            done = rules.matches[use.match].positions
+            logp[done.start : done.stop] = -np.inf
+        if logp.max() == -np.inf:  # nowhere left to look: what is unused, or the end
+            _hold_to(logp, [rules.matches[match].positions[0] for match in unused] or [terms.end_position])
+
+    def _must_hurry(self, terms: TermSentence, state: State) -> bool:
+        """Whether the length that is left is just enough for what is unused, and `</s>`."""
+        return self._step + terms.rules.pieces_needed(state) + 1 >= terms.max_length
+
+    # What rows may write.
+
+    def ask(self, rows: Rows) -> Question:
+        """The pieces that forms may need, and room for those that are ruled out."""
+        self._rules: list[tuple[int, Rule]] = []
+        asked: list[tuple[int, int]] = []
+        num_ruled_out = 0
+        for row, terms, course in self._concerned(rows):
+            rules = self._possible_rules(terms, course, int(rows.positions[row]))
+            for rule in rules:
+                self._rules.append((row, rule))
+                asked += [(row, piece) for piece in rule.pieces]
+                num_ruled_out = max(num_ruled_out, SPARE if rule.starts_word else len(rule.banned))
+        if not asked:
+            return NO_QUESTION._replace(num_ruled_out=num_ruled_out)
+        pairs = np.array(asked)
+        return Question(pairs[:, 0], pairs[:, 1], num_ruled_out)
+
+    def _concerned(self, rows: Rows) -> list[tuple[int, TermSentence, _Course]]:
+        """The rows of sentences with matches whose pieces nobody else gives."""
+        concerned = []
+        cells = (rows.hypotheses % self._num_hypotheses).tolist()
+        for row, (sentence, cell) in enumerate(zip(rows.sentences.tolist(), cells, strict=True)):
+            terms = self._sentences[sentence]
+            if terms is not None and self._step >= terms.num_given:
+                concerned.append((row, terms, self._courses[sentence][cell]))
+        return concerned
+
+    def _possible_rules(self, terms: TermSentence, course: _Course, position: int) -> list[Rule]:
+        """The rule at a position; for a baseline, which looks somewhere only when evaluated, all that may hold."""
+        if self._is_assisted:
+            return [] if position == terms.end_position else [terms.rules.rule(course.state, position)]
+        starts = [match.positions[0] for match in terms.rules.matches]
+        return [terms.rules.rule(course.state, start) for start in [None, *starts]]
+
+    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats, attention: Floats) -> None:
+        answers = iter(asked_logp.tolist())
+        of_row: dict[int, list[tuple[Rule, list[float]]]] = {}
+        for row, rule in self._rules:
+            of_row.setdefault(row, []).append((rule, [next(answers) for _ in rule.pieces]))
+        for row, terms, course in self._concerned(rows):
+            if row in of_row:
+                chosen = self._choose_rule(row, terms, course, of_row[row], proposed, attention)
+                if chosen is not None:
+                    self._apply(rows, row, *chosen, terms.rules, proposed)
+
+    def _choose_rule(
+        self,
+        row: int,
+        terms: TermSentence,
+        course: _Course,
+        possible: list[tuple[Rule, list[float]]],
+        proposed: Proposals,
+        attention: Floats,
+    ) -> tuple[Rule, list[float]] | None:
+        if self._is_assisted:
+            return self._spare_word(row, possible[0], terms, course, proposed)
+        looks_at = int(attention[row, 1 : terms.end_position + 1].argmax()) + 1
+        numbers = [number for number, match in enumerate(terms.rules.matches) if looks_at in match.positions]
+        chosen = possible[numbers[0] + 1] if numbers else possible[0]
+        if self._is_required and not terms.rules.may_end(course.state):
+            wants_end = proposed.end_logp[row] > LIKELY or self._must_hurry(terms, course.state)
+            if wants_end and course.state.under_way is None:
+                unused = terms.rules.unused(course.state)
+                begun = [rule for rule in possible[1:] if rule[0].begins and rule[0].begins[0] in unused]
+                return _join_rules(begun)
+            proposed.end_logp[row] = -np.inf
+        return self._spare_word(row, chosen, terms, course, proposed)
+
+    def _spare_word(
+        self,
+        row: int,
+        chosen: tuple[Rule, list[float]],
+        terms: TermSentence,
+        course: _Course,
+        proposed: Proposals,
+    ) -> tuple[Rule, list[float]] | None:
+        """A row that would begin a form but goes on with the word before is left to do so, if there is time."""
+        rule = chosen[0]
+        if not rule.begins or rule.starts_word or self._step == 0 or self._must_hurry(terms, course.state):
+            return chosen
+        is_unfinished = int(proposed.pieces[row, proposed.logp[row].argmax()]) in terms.rules.borders.continuing
+        return None if is_unfinished else chosen
+
+    def _apply(
+        self, rows: Rows, row: int, rule: Rule, piece_logp: list[float], rules: SentenceRules, proposed: Proposals
+    ) -> None:
+        if not rule.is_free:
+            logp = np.array(piece_logp, dtype=np.float32)
+            proposed.force(row, np.array(rule.pieces), logp, np.minimum(-logp, np.float32(FREE_COST)))
+            proposed.end_logp[row] = -np.inf
+            self._forced[int(rows.hypotheses[row]), int(rows.positions[row])] = rule
+            return
+        if not rule.starts_word and not rule.banned:
+            return
+        for place, piece in enumerate(proposed.pieces[row].tolist()):
+            goes_on = rule.starts_word and piece in rules.borders.continuing and piece not in rule.pieces
+            if goes_on or piece in rule.banned:
+                proposed.logp[row, place] = -np.inf
+
+    # What hypotheses have done.
+
+    def commit(self, beam: Beam) -> None:
+        fields = [field.tolist() for field in (beam.parents, beam.pieces, beam.positions)]
+        for sentence, terms in enumerate(self._sentences):
+            if terms is not None:
+                first = sentence * self._num_hypotheses
+                self._courses[sentence] = [
+                    self._extend(terms, self._courses[sentence][parent], first + parent, piece, position)
+                    for parent, piece, position in zip(*[field[sentence] for field in fields], strict=True)
+                ]
+        self._num_hypotheses = beam.parents.shape[1]
+        self._forced.clear()
+        self._step += 1
+
+    def _extend(self, terms: TermSentence, course: _Course, hypothesis: int, piece: int, position: int) -> _Course:
+        if piece == PAD:
+            return course
+        forced = self._forced.get((hypothesis, position))
+        begun = () if forced is None else forced.begins
+        if self._step < terms.num_given and self._is_assisted:
+            begun = terms.rules.rule(course.state, position).begins
+        state = terms.rules.advance(course.state, piece, place=self._step, begun=begun)
+        if forced is None and state is course.state and (position not in terms.final_mark or course.is_closed):
+            return course
+        return _Course(
+            state,
+            course.num_free + (forced is not None),
+            course.is_closed or (self._is_assisted and position in terms.final_mark),
+        )
+
+    def keep(self, sentences: Ints) -> None:
+        self._sentences = [self._sentences[sentence] for sentence in sentences.tolist()]
+        self._courses = [self._courses[sentence] for sentence in sentences.tolist()]
+
+    def _ended(self, hypothesis: int, position: int, piece: int) -> _Course | None:
+        """The course of a hypothesis after its last piece."""
+        sentence, cell = divmod(hypothesis, self._num_hypotheses)
+        terms = self._sentences[sentence]
+        if terms is None:
+            return None
+        course = self._courses[sentence][cell]
+        if piece != EOS:
+            course = self._extend(terms, course, hypothesis, piece, position)
+        return replace(course, state=terms.rules.completed(course.state, self._step + (piece != EOS)))
+
+    def uses_of(self, hypothesis: int, position: int, piece: int) -> tuple[Use, ...] | None:
+        course = self._ended(hypothesis, position, piece)
+        return None if course is None else course.state.uses
+
+    def uncounted_length(self, hypothesis: int, position: int, piece: int) -> int:
+        course = self._ended(hypothesis, position, piece)
+        return 0 if course is None else course.num_free
+
+
+_IDLE = _Course()
+
+
+def _hold_to(logp: Floats, positions: Sequence[int]) -> None:
+    """Let a hypothesis look at these positions only, farther than it can jump if need be."""
+    is_allowed: Bools = np.zeros(len(logp), dtype=np.bool_)
+    is_allowed[list(positions)] = True
+    if (logp[is_allowed] == -np.inf).all():
+        logp[is_allowed] = FAR_JUMP_LOGP
+    logp[~is_allowed] = -np.inf
+
+
+def _join_rules(rules: list[tuple[Rule, list[float]]]) -> tuple[Rule, list[float]]:
+    """One of several matches must begin."""
+    pieces: dict[int, float] = {}
+    for rule, logp in rules:
+        pieces |= dict(zip(rule.pieces, logp, strict=True))
+    begins = tuple([match for rule, _ in rules for match in rule.begins])
+    starts_word = any(rule.starts_word for rule, _ in rules)
+    return Rule(tuple(pieces), begins, is_free=False, starts_word=starts_word), list(pieces.values())

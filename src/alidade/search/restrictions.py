@@ -1,0 +1,235 @@
+"""What restricts a search, or follows it: given words, no repeats, the dictionary, a lattice.
+
+All have one small interface and stand in one ordered list; the beam search knows none of them by name. In each step
+they may rule out positions, may ask for the scores of single pieces, and may then rule out pieces of evaluated rows. A
+later one of the list has the last word. None changes a log-probability: what is allowed keeps the model's own. A given
+piece may be credited with its cost when hypotheses are ranked, so that those which have it compete fairly with those
+which do not; a pair's bound still holds, and `exact` pruning stays exact.
+
+Dimensions: B sentences, K beam, S source positions, R rows, k best pieces of a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from alidade.search.hypotheses import Beam, Request
+from alidade.search.roles import NO_INTS, Bools, Floats, Ints
+from alidade.text.vocabulary import EOS
+
+FREE = -1
+
+
+class Rows(NamedTuple):
+    """(hypothesis, position) pairs that are evaluated together."""
+
+    hypotheses: Ints
+    """(R,) ascending numbers `sentence * K + k`."""
+    positions: Ints
+    """(R,) b_i; 0 for the baselines."""
+    sentences: Ints
+    """(R,)"""
+
+
+@dataclass(slots=True)
+class Proposals:
+    """The pieces that rows propose."""
+
+    pieces: Ints
+    """(R, k)"""
+    logp: Floats
+    """(R, k) log p_lex of each; -inf: not allowed."""
+    end_logp: Floats
+    """(R,) log p_lex of `</s>`."""
+    credit: Floats | None = None
+    """(R, k) what is added to log p_lex when hypotheses are ranked, at most its cost; None: nothing."""
+
+    def force(self, row: int, pieces: Ints, logp: Floats, credit: Floats) -> None:
+        """Let a row propose nothing but these pieces, or the best of them if they are many."""
+        if self.credit is None:
+            self.credit = np.zeros_like(self.logp)
+        best = np.argsort(-logp, kind="stable")[: self.logp.shape[1]]
+        self.logp[row] = -np.inf
+        self.pieces[row, : len(best)] = pieces[best]
+        self.logp[row, : len(best)] = logp[best]
+        self.credit[row, : len(best)] = credit[best]
+
+
+class Question(NamedTuple):
+    """What a restriction wants to know of rows before it rules pieces out."""
+
+    rows: Ints = NO_INTS
+    pieces: Ints = NO_INTS
+    """(row, piece) pairs whose log-probability it needs."""
+    num_ruled_out: int = 0
+    """How many of a row's best pieces it may rule out, at the most: as many more are looked for."""
+
+
+NO_QUESTION = Question()
+
+
+class Restriction:
+    """A restriction that does nothing; each kind overrides what it needs."""
+
+    def restrict_positions(self, position_logp: Floats) -> None:
+        """Set to -inf, in place, the positions that hypotheses may not look at; (B, K, S), assisted systems only.
+
+        At least one position of every living hypothesis stays finite.
+        """
+
+    def ask(self, rows: Rows) -> Question:  # noqa: ARG002
+        """What is needed to restrict these rows."""
+        return NO_QUESTION
+
+    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats, attention: Floats) -> None:
+        """Rule pieces out: set their log-probability to -inf, or put others in their place.
+
+        asked_logp: the answers to `ask`; attention: (R, S). A row may have nothing left to write, but not all rows of
+        a living hypothesis.
+        """
+
+    def commit(self, beam: Beam) -> None:
+        """The next beam. Hypotheses with `<pad>` as their piece are dead."""
+
+    def keep(self, sentences: Ints) -> None:
+        """Go on with these sentences (indexes into the present B) only."""
+
+    def concerns(self, sentence: int) -> bool:  # noqa: ARG002
+        """Whether this sentence of the batch may have one hypothesis among many that is worth finishing."""
+        return False
+
+    def uses_of(self, hypothesis: int, position: int, piece: int) -> object:  # noqa: ARG002
+        """What is to be remembered of a hypothesis (its number) that ends with this piece."""
+        return None
+
+    def uncounted_length(self, hypothesis: int, position: int, piece: int) -> int:  # noqa: ARG002
+        """How many pieces of a hypothesis that ends so do not count as length, since they were given."""
+        return 0
+
+    def end_sentence(self, row: int, sentence: int) -> None:
+        """The sentence in this row of the grid, this number in the batch, has ended."""
+
+
+class MinLength(Restriction):
+    """Translations of at least so many pieces."""
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        self._least: Ints = np.array([request.min_length for request in requests])
+        self._ends: Ints = np.array([request.end_position for request in requests])
+        self._step = 0
+
+    def restrict_positions(self, position_logp: Floats) -> None:
+        rows = np.flatnonzero(self._step < self._least)
+        position_logp[rows, :, self._ends[rows]] = -np.inf
+
+    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats, attention: Floats) -> None:  # noqa: ARG002
+        proposed.end_logp[self._step < self._least[rows.sentences]] = -np.inf
+
+    def commit(self, beam: Beam) -> None:  # noqa: ARG002
+        self._step += 1
+
+    def keep(self, sentences: Ints) -> None:
+        self._least, self._ends = self._least[sentences], self._ends[sentences]
+
+
+class GivenPieces(Restriction):
+    """Given target pieces: a prefix to be completed, or a whole target to be aligned.
+
+    While the prefix lasts, every row can only write the given piece, and the beam is over positions. A whole target
+    ends with `</s>`: forced alignment is the same search.
+    """
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        given = [request.given_pieces for request in requests]
+        self._given: Ints = np.full((len(given), max(map(len, given))), FREE)
+        for sentence, pieces in enumerate(given):
+            self._given[sentence, : len(pieces)] = pieces
+            if pieces and pieces[-1] == EOS:
+                self._given[sentence, len(pieces) :] = EOS
+        self._ends: Ints = np.array([request.end_position for request in requests])
+        self._step = 0
+
+    @property
+    def _now(self) -> Ints | None:
+        """(B,) the piece given in this step, or FREE; None if all are free."""
+        return self._given[:, self._step] if self._step < self._given.shape[1] else None
+
+    def restrict_positions(self, position_logp: Floats) -> None:
+        """No hypothesis looks at the end while it may not end, or elsewhere when `</s>` is given."""
+        now = self._now
+        if now is None:
+            return
+        is_end = np.arange(position_logp.shape[2]) == self._ends[:, None]  # (B, S)
+        is_forbidden = np.where((now == EOS)[:, None], ~is_end, is_end & (now != FREE)[:, None])
+        np.copyto(position_logp, -np.inf, where=is_forbidden[:, None])
+
+    def ask(self, rows: Rows) -> Question:
+        if self._now is None:
+            return NO_QUESTION
+        given = self._now[rows.sentences]
+        numbers = np.flatnonzero(given != FREE)
+        return Question(numbers, given[numbers])
+
+    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats, attention: Floats) -> None:  # noqa: ARG002
+        if self._now is None:
+            return
+        given = self._now[rows.sentences]
+        numbers = np.flatnonzero(given != FREE)
+        given = given[numbers]
+        proposed.logp[numbers] = -np.inf
+        proposed.pieces[numbers, 0] = given
+        proposed.logp[numbers, 0] = np.where(given == EOS, -np.inf, asked_logp)  # `</s>` is no piece to go on with
+        proposed.end_logp[numbers[given != EOS]] = -np.inf
+
+    def commit(self, beam: Beam) -> None:  # noqa: ARG002
+        self._step += 1
+
+    def keep(self, sentences: Ints) -> None:
+        self._given, self._ends = self._given[sentences], self._ends[sentences]
+
+
+class NoRepeats(Restriction):
+    """No source position writes the same piece twice.
+
+    A weak model, or one that is far from what it was trained on, falls into loops: it goes back to words that it has
+    translated, and since each round costs little, length normalisation even likes it. Whoever hypothesises positions
+    can tell a loop from a text that says something twice: the source does not say it twice. So what a hypothesis has
+    written at a position it cannot write there again.
+    """
+
+    def __init__(self, num_sentences: int) -> None:
+        self._pieces: Ints = np.zeros((num_sentences, 1, 0), dtype=np.int64)
+        """(B, K, T) of the T steps so far."""
+        self._positions: Ints = self._pieces
+
+    def ask(self, rows: Rows) -> Question:
+        shape = (self._pieces.shape[0] * self._pieces.shape[1], self._pieces.shape[2])
+        pieces, positions = self._pieces.reshape(shape), self._positions.reshape(shape)
+        is_here = positions[rows.hypotheses] == rows.positions[:, None]  # (R, T)
+        self._rows, steps = np.nonzero(is_here)
+        self._repeats = pieces[rows.hypotheses[self._rows], steps]
+        return Question(num_ruled_out=int(is_here.sum(axis=1).max(initial=0)))
+
+    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats, attention: Floats) -> None:  # noqa: ARG002
+        if len(self._rows):
+            rule_out(proposed, self._rows, self._repeats)
+
+    def commit(self, beam: Beam) -> None:
+        parents = beam.parents[:, :, None]
+        pieces, positions = [np.take_along_axis(past, parents, axis=1) for past in (self._pieces, self._positions)]
+        self._pieces = np.concatenate([pieces, beam.pieces[:, :, None]], axis=2)
+        self._positions = np.concatenate([positions, beam.positions[:, :, None]], axis=2)
+
+    def keep(self, sentences: Ints) -> None:
+        self._pieces, self._positions = self._pieces[sentences], self._positions[sentences]
+
+
+def rule_out(proposed: Proposals, rows: Ints, pieces: Ints) -> None:
+    """Let rows not write single pieces: (row, piece) pairs."""
+    is_it: Bools = proposed.pieces[rows] == pieces[:, None]  # (pairs, k)
+    pairs, places = np.nonzero(is_it)
+    proposed.logp[rows[pairs], places] = -np.inf
