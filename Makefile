@@ -5,7 +5,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 BASE := .venv/.installed-base
 ALL := .venv/.installed-all
 
-.PHONY: demo test check format clean help
+.PHONY: demo test processors check format clean help
 
 help:  ## what there is to make
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -15,6 +15,11 @@ demo: $(BASE)  ## translate with the shipped model, and draw a picture
 
 test: $(ALL)  ## run all tests (both cores, under ten minutes)
 	$(BIN)/pytest -q -n 2 --dist worksteal
+
+COMPUTING := tests/models tests/search tests/equivalence tests/training tests/test_hardware.py
+processors: $(ALL)  ## run the tests that compute once more, as on a processor without AVX-512 and without oneDNN
+	ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 $(BIN)/pytest -q -n 2 --dist worksteal $(COMPUTING)
+	ALIDADE_ONEDNN=off $(BIN)/pytest -q -n 2 --dist worksteal $(COMPUTING)
 
 check: $(ALL)  ## lint, formatting, types
 	$(BIN)/ruff check .
