@@ -1,7 +1,6 @@
 """A run that is killed, at whatever moment, arrives at the weights of a run that was not, to the last bit."""
 
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -160,12 +159,9 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(
     largest = (tmp_path / "whole" / file).stat().st_size - 1  # a file that grows beyond it is as if the disk were full
 
     config = write_config(tmp_path / "run.toml", run_config(tmp_path / "run", lexicon_corpus, **settings))
-    limited = subprocess.run(
-        [sys.executable, "-m", "alidade", "train", str(config)],
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest)),
-        capture_output=True,
-        text=True,
-    )
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({largest}, {largest}))"
+    program = f"{limit}; from alidade.cli import main; main()"
+    limited = subprocess.run([sys.executable, "-c", program, "train", str(config)], capture_output=True, text=True)
     assert limited.returncode == 2
     assert "cannot be written" in limited.stderr
     assert "Traceback" not in limited.stderr
