@@ -1,0 +1,268 @@
+"""Inline markup: tags taken out of a sentence and put into its translation, by the links of its words.
+
+The model never sees a tag. Each element wraps the target words that its source words became: of all contiguous runs of
+target words inside its parent's the one with the most of its own words and the fewest others. So every tag comes out
+once, pairs are balanced and nested as in the source, no tag stands inside a word. What stands alone, `<br/>` or a line
+break, goes before the word that followed it. Plain data in and out: words are numbers here, links are pairs of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import regex
+
+Role = Literal["open", "close", "alone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A tag, or something else between the words of a source text."""
+
+    text: str
+    role: Role
+    place: int
+    """The number of the source word that it stands before; the number of words at the end."""
+    name: str = ""
+    """A closing mark ends the last open one with its name."""
+    space_before: str = ""
+    space_after: str = ""
+    """The white space on its sides, which goes with a mark that stands alone."""
+    is_break: bool = False
+    """It parts words by itself, as a line break does."""
+    keeps_order: bool = False
+    """It never changes places with others of this kind: lines stay in their order."""
+
+
+@dataclass(slots=True)
+class Element:
+    """A pair of tags and what it wraps, or a mark that stands alone."""
+
+    mark: Mark
+    closing: Mark | None = None
+    children: list[Element] = field(default_factory=list)
+
+    @property
+    def start(self) -> int:
+        return self.mark.place
+
+    @property
+    def end(self) -> int:
+        return self.mark.place if self.closing is None else self.closing.place
+
+
+class Placed(NamedTuple):
+    """A mark in the target: before which word it stands."""
+
+    mark: Mark
+    place: int
+    is_alone: bool
+
+
+def role_of_tag(tag: str) -> tuple[Role, str]:
+    """Whether a tag opens, closes or stands alone, and its element's name."""
+    match = _TAG.match(tag)
+    if match is None:  # a comment, a declaration
+        return "alone", ""
+    name = match["name"].lower()
+    if match["slash"]:
+        return "close", name
+    return ("alone" if match["end"] or name in VOID else "open"), name
+
+
+_TAG = regex.compile(r"(?:<|&lt;)(?P<slash>/?)(?P<name>[A-Za-z][\w:.-]*)(?:.*?)(?P<end>/?)(?:>|&gt;)$", regex.DOTALL)
+VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"})
+BREAKS = frozenset({"br", "hr", "p", "div", "li", "td", "th", "tr", "ul", "ol", "table", "img", "h1", "h2", "h3", "h4"})
+"""Elements that part words without a space."""
+
+
+def build_tree(marks: Sequence[Mark], num_source: int) -> Element:
+    """The marks of a text as a tree; those without a partner stand alone."""
+    root = Element(Mark("", "open", 0), Mark("", "close", num_source))
+    partners = _partners(marks)
+    stack = [root]
+    for number, mark in enumerate(marks):
+        if number not in partners:
+            stack[-1].children.append(Element(mark))
+        elif partners[number] > number:
+            element = Element(mark, marks[partners[number]])
+            stack[-1].children.append(element)
+            stack.append(element)
+        else:
+            stack.pop()
+    return root
+
+
+def _partners(marks: Sequence[Mark]) -> dict[int, int]:
+    """Which mark closes which; of pairs that cross each other, the one that closes first counts."""
+    partners: dict[int, int] = {}
+    opened: list[int] = []
+    for number, mark in enumerate(marks):
+        if mark.role == "open":
+            opened.append(number)
+        elif mark.role == "close":
+            fitting = [other for other in opened if marks[other].name == mark.name]
+            if fitting:
+                del opened[opened.index(fitting[-1]) :]
+                partners |= {fitting[-1]: number, number: fitting[-1]}
+    return partners
+
+
+def place_marks(root: Element, sources: Sequence[Sequence[int]]) -> list[Placed]:
+    """Where a tree's marks go in the target, in the order in which they stand there.
+
+    sources: for each target word the source words that it is linked to.
+    """
+    placed = [*_place(root, range(len(sources)), sources)][1:-1]
+    return _in_source_order(placed)
+
+
+def place_of(gap: int, inside: range, sources: Sequence[Sequence[int]], span: range) -> int:
+    """Where in a run of target words something goes that stood before source word `gap`, inside a span of source words.
+
+    Before the word that followed it; if nothing points at that, after the one before it; then farther away.
+    """
+    if gap <= span.start:
+        return inside.start
+    if gap >= span.stop:
+        return inside.stop
+    for distance in range(len(span)):
+        following = [word for word in inside if gap + distance in sources[word]]
+        if following:
+            return following[0]
+        previous = [word for word in inside if gap - 1 - distance in sources[word]]
+        if previous:
+            return previous[-1] + 1
+    return inside.stop
+
+
+def _place(element: Element, inside: range, sources: Sequence[Sequence[int]]) -> Iterator[Placed]:
+    """A pair and its contents, wrapped around a run of target words."""
+    assert element.closing is not None
+    yield Placed(element.mark, inside.start, is_alone=False)
+    runs = _runs_of_children(element, inside, sources)
+    for number in sorted(range(len(runs)), key=lambda child: (runs[child].start, runs[child].stop, child)):
+        child, run = element.children[number], runs[number]
+        if child.closing is None:
+            yield Placed(child.mark, run.start, is_alone=True)
+        else:
+            yield from _place(child, run, sources)
+    yield Placed(element.closing, inside.stop, is_alone=False)
+
+
+def _runs_of_children(element: Element, inside: range, sources: Sequence[Sequence[int]]) -> list[range]:
+    """For each child a run of target words inside its parent's; no two overlap, those of marks alone are empty."""
+    runs: dict[int, range] = {}
+    span = range(element.start, element.end)
+    wanted = {
+        number: run
+        for number, child in enumerate(element.children)
+        if child.closing is not None and (run := _best_run(child, span, inside, sources))
+    }
+    for number in sorted(wanted, key=lambda child: -len(wanted[child])):
+        child = element.children[number]
+        free = _free_runs(inside, runs.values())
+        best = max((_best_run(child, span, run, sources) for run in free), key=len, default=range(0))
+        if best:
+            runs[number] = best
+    for number, child in enumerate(element.children):
+        if number not in runs:
+            place = _outside(place_of(child.start, inside, sources, span), runs.values())
+            runs[number] = range(place, place)
+    return [runs[number] for number in range(len(element.children))]
+
+
+def _best_run(child: Element, span: range, inside: range, sources: Sequence[Sequence[int]]) -> range:
+    """The run of target words with the most words of a child and the fewest others."""
+    own = range(child.start, child.end)
+    if not own:
+        return range(0)
+    if own == span:
+        return inside
+    best, best_sum, start, total = range(0), 0.0, inside.start, 0.0
+    for word in inside:
+        if total <= 0:
+            start, total = word, 0.0
+        total += _weight(sources[word], own)
+        if total > best_sum + _EPSILON:
+            best, best_sum = range(start, word + 1), total
+    return best
+
+
+_EPSILON = 1e-9
+
+
+def _weight(linked: Sequence[int], own: range) -> float:
+    if not linked:
+        return 0.0
+    return 2 * sum(word in own for word in linked) / len(linked) - 1
+
+
+def _free_runs(inside: range, taken: Iterable[range]) -> list[range]:
+    edges = sorted((run.start, run.stop) for run in taken)
+    starts = [inside.start, *[stop for _, stop in edges]]
+    stops = [*[start for start, _ in edges], inside.stop]
+    return [range(start, stop) for start, stop in zip(starts, stops, strict=True) if start < stop]
+
+
+def _outside(place: int, runs: Iterable[range]) -> int:
+    """A place moved out of the run that it would cut in two, to its nearer end."""
+    for run in runs:
+        if run.start < place < run.stop:
+            return run.start if place - run.start < run.stop - place else run.stop
+    return place
+
+
+def _in_source_order(placed: list[Placed]) -> list[Placed]:
+    """Marks that keep their order, in the places that they have together."""
+    numbers = [number for number, one in enumerate(placed) if one.mark.keeps_order]
+    marks = sorted([placed[number].mark for number in numbers], key=lambda mark: mark.place)
+    for number, mark in zip(numbers, marks, strict=True):
+        placed[number] = placed[number]._replace(mark=mark)
+    return placed
+
+
+class Assembled(NamedTuple):
+    """A text put together from words and marks, and where its words stand."""
+
+    text: str
+    spans: list[tuple[int, int]]
+
+
+def assemble(words: Sequence[str], gaps: Sequence[str], placed: Sequence[Placed]) -> Assembled:
+    """The text of target words, the gaps before each of them and after the last, and marks in their places."""
+    text = ""
+    spans = []
+    marks_of = {place: [*marks] for place, marks in itertools.groupby(placed, key=lambda one: one.place)}
+    for number, gap in enumerate(gaps):
+        marks = marks_of.get(number, [])
+        text += fill_gap(gap, marks, is_first=number == 0, is_last=number == len(words)) if marks else gap
+        if number < len(words):
+            spans.append((len(text), len(text) + len(words[number])))
+            text += words[number]
+    return Assembled(text, spans)
+
+
+def fill_gap(gap: str, marks: Sequence[Placed], *, is_first: bool, is_last: bool) -> str:
+    """The white space between two words with marks in it: after what closes, before what opens.
+
+    What stands alone brings its own white space, but none to the ends of the text.
+    """
+    alone = [number for number, one in enumerate(marks) if one.is_alone]
+    if not alone:
+        closing = [*itertools.takewhile(lambda one: one.mark.role == "close", marks)]
+        return _join(closing) + gap + _join(marks[len(closing) :])
+    inner = [one.mark for one in marks[alone[0] : alone[-1] + 1]]
+    before = "" if is_first else inner[0].space_before
+    after = "" if is_last else inner[-1].space_after
+    if gap and not before and not after and not any(mark.is_break for mark in inner):
+        before = gap  # the words were one in the source and are two now
+    texts = [one.text + (one.space_after or other.space_before) for one, other in itertools.pairwise(inner)]
+    return f"{_join(marks[: alone[0]])}{before}{''.join(texts)}{inner[-1].text}{after}{_join(marks[alone[-1] + 1 :])}"
+
+
+def _join(marks: Sequence[Placed]) -> str:
+    return "".join([one.mark.text for one in marks])
