@@ -37,6 +37,41 @@ def test_convert_term_lists_of_sentences(tmp_path: Path) -> None:
     ]
 
 
+def test_convert_between_all_formats(tmp_path: Path) -> None:
+    terms = write(tmp_path / "terms.csv", "English,German", "house,Haus|!Hütte", "Alidade,=")
+    for name in ("a.tbx", "b.tsv", "c.csv"):
+        assert "2 entries" in run("convert", terms, "--languages", "en-de", "--output", str(tmp_path / name))
+        terms = str(tmp_path / name)
+    assert (tmp_path / "c.csv").read_text(encoding="utf-8").splitlines()[1:] == [
+        "house,Haus|!Hütte,ignore,,,",
+        "Alidade,Alidade,ignore,,,",
+    ]
+
+
+def test_inflected_forms_match(tmp_path: Path) -> None:
+    terms, source = write(tmp_path / "t.tsv", "house\tHaus"), write(tmp_path / "s", "two houses", "a house")
+    check = ["check", terms, "--source", source, "--languages", "en-de"]
+    assert run(*check).endswith("1 matches in 1 of 2 sentences\n")
+    assert run(*check, "--inflect").endswith("2 matches in 2 of 2 sentences\n")
+
+
+def test_extract_from_links(tmp_path: Path) -> None:
+    files = {
+        "--source": write(tmp_path / "train.en", *["the zebra sleeps"] * 3),
+        "--target": write(tmp_path / "train.de", *["das Zebra schläft"] * 3),
+        "--links": write(tmp_path / "train.links", *["0-0 1-1 2-2"] * 3),
+        "--output": str(tmp_path / "terms.tsv"),
+    }
+    options = [text for option in files.items() for text in option]
+    assert run("extract", *options, "--languages", "en-de").startswith("2 terms from 3 pairs; written to")
+    assert (tmp_path / "terms.tsv").read_text(encoding="utf-8").splitlines()[1:] == [
+        "sleeps\tschläft\t\t3\t1.00\t\tthe zebra sleeps\tdas Zebra schläft",
+        "zebra\tZebra\t\t3\t1.00\t\tthe zebra sleeps\tdas Zebra schläft",
+    ]
+    with pytest.raises(AlidadeError, match="give either --corpus, or --links together with --languages"):
+        run("extract", *options)
+
+
 def test_simulate_from_links(tmp_path: Path) -> None:
     files = {
         "--source": write(tmp_path / "dev.en", "the zebra  chases a giraffe", ""),

@@ -1,4 +1,4 @@
-"""`alidade dictionary`: look a dictionary over, convert it, or simulate one from a reference."""
+"""`alidade dictionary`: look a dictionary over, convert it, extract one from a bitext, or simulate one."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from alidade.cli.options import InflectOption
+from alidade.cli.options import InflectOption, ModelOption
 
 if TYPE_CHECKING:
     from alidade.alignment.links import Alignment
+    from alidade.dictionary.extraction import LinkedTexts
+
+_CHUNK = 512
+"""Pairs aligned at a time."""
 
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="Dictionaries of wanted translations: check, convert, simulate.",
+    help="Dictionaries of wanted translations: check, convert, extract, simulate.",
 )
 
 LanguagesOption = Annotated[
@@ -93,6 +97,76 @@ def convert(
     for complaint in loaded.complaints:
         typer.echo(complaint, err=True)
     typer.echo(f"{write_entries(output, loaded.entries, languages=pair)} entries written to {output}")
+
+
+@app.command()
+def extract(
+    source: Annotated[Path, typer.Option("--source", "-s", help="The source side of a bitext, a sentence a line.")],
+    target: Annotated[Path, typer.Option("--target", "-t", help="The target side, line by line.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The TSV file to write.")],
+    model: ModelOption = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option("--corpus", help="Align with what `alidade prepare` learned in this folder, not with a model."),
+    ] = None,
+    links: Annotated[
+        Path | None, typer.Option("--links", help="Or take the links from a Pharaoh file (words counted from 0).")
+    ] = None,
+    languages: LanguagesOption = None,
+    max_words: Annotated[int, typer.Option("--max-words", min=1, help="Words of a term, at most.")] = 3,
+    min_count: Annotated[int, typer.Option("--min-count", min=1, help="How often a term is translated so.")] = 3,
+    min_consistency: Annotated[
+        float, typer.Option("--min-consistency", min=0.0, max=1.0, help="The least share of a term's translations.")
+    ] = 0.6,
+    inflect: Annotated[
+        bool, typer.Option("--inflect", help="Inflected forms are one word; terms are base forms (needs simplemma).")
+    ] = False,
+) -> None:
+    """List the terms that a bitext translates consistently, to be edited into a dictionary.
+
+    Words are linked by a model, by a prepared corpus, or by a file of links. Each line has a term and its translation,
+    how often and how consistently it is used, other translations, and an example; it can be used as a dictionary as it
+    is, for the further columns are passed over.
+
+    Example: `alidade dictionary extract -s train.en -t train.ro --output terms.tsv --inflect`
+    """
+    from alidade.cli.align import read_pairs
+    from alidade.dictionary.extraction import LinkedTexts, extract_terms, write_terms
+    from alidade.text.normalise import normalise_text
+
+    pairs = [(normalise_text(one), normalise_text(other)) for one, other in read_pairs(source, target)]
+    if corpus is None and links is None:
+        pair_of_languages, linked = _align_with_model(pairs, model)
+    else:
+        sources, targets = [one for one, _ in pairs], [other for _, other in pairs]
+        pair_of_languages, alignments = _align(sources, targets, corpus, links, languages)
+        linked = list(map(LinkedTexts, sources, targets, alignments))
+    terms = extract_terms(
+        linked,
+        *pair_of_languages,
+        max_words=max_words,
+        min_count=min_count,
+        min_consistency=min_consistency,
+        inflect=inflect,
+    )
+    write_terms(output, terms)
+    typer.echo(f"{len(terms)} terms from {len(pairs)} pairs; written to {output}")
+
+
+def _align_with_model(pairs: list[tuple[str, str]], model: Path | None) -> tuple[tuple[str, str], list[LinkedTexts]]:
+    from alidade.aligner import align
+    from alidade.alignment.links import Alignment
+    from alidade.dictionary.extraction import LinkedTexts
+    from alidade.io import track
+    from alidade.translator import Translator
+
+    translator = Translator(model)
+    chunks = [pairs[first : first + _CHUNK] for first in range(0, len(pairs), _CHUNK)]
+    linked = []
+    for chunk in track(chunks, "aligning", len(pairs), weigh=len):
+        aligned = align(chunk, translator)
+        linked += [LinkedTexts(one.source.text, one.target.text, one.alignment or Alignment()) for one in aligned]
+    return translator.languages, linked
 
 
 @app.command()

@@ -21,7 +21,7 @@ _NAMES = {
 _OF_NO_INTEREST = (
     *("comment", "comments", "context", "count", "consistency", "date", "definition"),
     *("description", "domain", "example", "examples", "id", "note", "notes"),
-    *("number", "pos", "part-of-speech", "status", "subject", "target-example"),
+    *("number", "others", "pos", "part-of-speech", "status", "subject", "target-example"),
 )
 _LANGUAGES = {
     "ar": "arabic",

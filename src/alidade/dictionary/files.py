@@ -144,8 +144,7 @@ def parse_term(text: str) -> Entry:
             f'--term "{text}": write it as source=target, for example "strong=powerful", or as "{text.strip(" =")}==" '
             "if it is never translated"
         )
-    forms = _parse_forms(targets)
-    return make_entry(source, forms.wanted, origin=f'--term "{text}"', forbidden=forms.forbidden, is_kept=forms.is_kept)
+    return parse_entry(source, targets, f'--term "{text}"')
 
 
 def read_sentence_terms(path: Path) -> Iterator[Entry]:
@@ -254,9 +253,9 @@ def _entry_of_row(fields: list[str], columns: Columns, origin: str) -> Entry:
             "source as it is)"
         )
     if len(fields) == 2 and columns is COLUMNS:  # nearly always, and a hundred thousand times
-        return _entry(fields[0], fields[1], origin)
+        return parse_entry(fields[0], fields[1], origin)
     row = dict.fromkeys(COLUMNS, "") | dict(zip(columns, fields, strict=False))
-    entry = _entry(row["source"], row["target"], origin)
+    entry = parse_entry(row["source"], row["target"], origin)
     case = row["case"].strip().lower() or entry.case
     if case not in CASE_RULES:
         raise AlidadeError(f'{origin}: case is "exact" or "ignore", not "{case}"')
@@ -273,7 +272,8 @@ def _entry_of_row(fields: list[str], columns: Columns, origin: str) -> Entry:
     )
 
 
-def _entry(source: str, target: str, origin: str) -> Entry:
+def parse_entry(source: str, target: str, origin: str = "") -> Entry:
+    """An entry from what a file or a mapping says: "rot|rote", "!rotes" or "="."""
     forms = _parse_forms(target)
     return make_entry(source, forms.wanted, origin=origin, forbidden=forms.forbidden, is_kept=forms.is_kept)
 
