@@ -8,7 +8,7 @@ import torch
 
 from alidade.config import NormalisationSettings, SearchSettings, TransformerJumpsSettings, TransformerSettings
 from alidade.model_folder import save_model_folder
-from alidade.models.system import build_system
+from alidade.models.system import build_system, named_weights
 from alidade.text.vocabulary import EOS
 from synthetic import word_ids, word_pieces
 
@@ -35,5 +35,5 @@ def make_folder(
                 parameter.add_(torch.randn_like(parameter) * 0.2)
             system.lexical.output.bias[:] = -20.0
             system.lexical.output.bias[[EOS, *word_ids()]] = 0.0
-    save_model_folder(path, system, lexical, alignment, subwords, subwords, search, normalisation)
+    save_model_folder(path, named_weights(system), lexical, alignment, subwords, subwords, search, normalisation)
     return path

@@ -1,6 +1,6 @@
 """Models whose probabilities are looked up in a random table of the whole history: what search is checked with.
 
-They do what `search/roles.py` asks, in the simplest way: each hypothesis is a tuple of its words and positions, and
+They do what `search/roles.py` asks, in the simplest way: each hypothesis is a tuple of its pieces and positions, and
 the logits of a step are drawn from a generator seeded with that tuple. Nothing about them is shared with the real
 models, so a search that mixes up hypotheses, rows or sentences cannot agree with `brute_force` by accident.
 """
@@ -13,83 +13,93 @@ import zlib
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from alidade.config import SearchSettings
+from alidade.search.roles import Asked, Floats, Ints, RowPieces
 from alidade.text.vocabulary import BOS, EOS, PAD, UNK
 
 Source = tuple[int, ...]
 """`<s> f_1 .. f_J </s>`"""
 Past = tuple[tuple[int, ...], tuple[int, ...]]
-"""The words and positions so far, `<s>` and 0 first."""
+"""The pieces and positions so far, `<s>` and 0 first."""
 
 
-def draw(size: int, sharpness: float, *key: object) -> Tensor:
+def draw(size: int, sharpness: float, *key: object) -> Floats:
     """Random logits that belong to the key."""
-    generator = torch.Generator().manual_seed(zlib.crc32(repr(key).encode()))
-    return torch.randn(size, generator=generator) * sharpness
+    generator = np.random.default_rng(zlib.crc32(repr(key).encode()))
+    return (generator.standard_normal(size) * sharpness).astype(np.float32)
+
+
+def log_softmax(logits: Floats) -> Floats:
+    logp: Floats = logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True)
+    return logp
+
+
+def row_pieces(logits: Floats, num_best: int, asked: Asked) -> RowPieces:
+    """What a lexical model says of rows with these logits, (R, V)."""
+    logp = log_softmax(logits)
+    best = np.argsort(-logp, axis=1, kind="stable")[:, :num_best]
+    return RowPieces(best, np.take_along_axis(logp, best, axis=1), logp[:, EOS].copy(), logp[asked.rows, asked.pieces])
 
 
 class TableState:
     """The pasts of a beam."""
 
-    def __init__(self, sources: list[Source], beam_size: int) -> None:
+    def __init__(self, sources: list[Source]) -> None:
         self.sources = sources
-        self.beam_size = beam_size
-        self.pasts: list[list[Past]] = [[((), ())] * beam_size for _ in sources]
+        self.num_positions = max(map(len, sources))
+        self.num_hypotheses = 1
+        self.pasts: list[list[Past]] = [[((), ())] for _ in sources]
 
-    def read(self, words: Tensor) -> None:
-        for row, row_words in zip(self.pasts, words.tolist(), strict=True):
-            row[:] = [((*past[0], word), past[1]) for past, word in zip(row, row_words, strict=True)]
+    def read(self, pieces: Ints) -> None:
+        for row, row_pieces in zip(self.pasts, pieces.tolist(), strict=True):
+            row[:] = [((*past[0], piece), past[1]) for past, piece in zip(row, row_pieces, strict=True)]
 
-    def reorder(self, parents: Tensor) -> None:
-        self.beam_size = parents.shape[1]
+    def reorder(self, parents: Ints) -> None:
+        self.num_hypotheses = parents.shape[1]
         self.pasts = [
             [row[parent] for parent in order] for row, order in zip(self.pasts, parents.tolist(), strict=True)
         ]
 
-    def keep(self, sentences: Tensor) -> None:
+    def keep(self, sentences: Ints) -> None:
         self.sources = [self.sources[row] for row in sentences.tolist()]
         self.pasts = [self.pasts[row] for row in sentences.tolist()]
 
 
 class TableLexicalState(TableState):
-    def __init__(self, model: TableLexical, sources: list[Source], beam_size: int) -> None:
-        super().__init__(sources, beam_size)
+    def __init__(self, model: TableLexical, sources: list[Source]) -> None:
+        super().__init__(sources)
         self.model = model
         self.rows: list[tuple[int, int]] = []
 
-    def advance(self, words: Tensor) -> None:
-        self.read(words)
+    def advance(self, pieces: Ints) -> None:
+        self.read(pieces)
         self.rows = []
 
-    def evaluate(self, hypotheses: Tensor, positions: Tensor) -> Tensor:
+    def evaluate(self, hypotheses: Ints, positions: Ints, num_best: int, asked: Asked) -> RowPieces:
         assert hypotheses.tolist() == sorted(hypotheses.tolist())
         rows = list(zip(hypotheses.tolist(), positions.tolist(), strict=True))
         self.rows += rows
-        return torch.stack([self._logits(*row) for row in rows])
+        pasts = [(*self._past(hypothesis), position) for hypothesis, position in rows]
+        self._attention = np.zeros((len(rows), self.num_positions), dtype=np.float32)
+        for row, past in enumerate(pasts):
+            attention = self.model.attention(*past)
+            self._attention[row, : len(attention)] = attention
+        return row_pieces(np.stack([self.model.logits(*past) for past in pasts]), num_best, asked)
 
-    def _logits(self, hypothesis: int, position: int) -> Tensor:
-        sentence, cell = divmod(hypothesis, self.beam_size)
-        return self.model.logits(self.sources[sentence], self.pasts[sentence][cell], position)
+    def _past(self, hypothesis: int) -> tuple[Source, Past]:
+        sentence, cell = divmod(hypothesis, self.num_hypotheses)
+        return self.sources[sentence], self.pasts[sentence][cell]
 
-    def attention(self) -> Tensor:
-        raise AssertionError("the tables have no attention")
+    def attention(self) -> Floats:
+        return self._attention
 
-    def commit(self, rows: Tensor, parents: Tensor) -> None:
+    def commit(self, rows: Ints, parents: Ints) -> None:
         beam = [[self.rows[row] for row in of_sentence] for of_sentence in rows.tolist()]
         self.reorder(parents)
         for row, of_sentence in zip(self.pasts, beam, strict=True):
             row[:] = [(past[0], (*past[1], position)) for past, (_, position) in zip(row, of_sentence, strict=True)]
-
-
-@dataclass
-class Identity:
-    """An output layer for features that are logits already."""
-
-    weight: Tensor
-    bias: Tensor
 
 
 class TableLexical:
@@ -99,33 +109,37 @@ class TableLexical:
         self, vocabulary: int, *, is_assisted: bool, sharpness: float = 2.0, is_first_order: bool = False, seed: int = 0
     ) -> None:
         self.is_assisted = is_assisted
+        self.vocabulary = vocabulary
         self._is_first_order = is_first_order
-        self.output = Identity(torch.eye(vocabulary), torch.zeros(vocabulary))
-        self._vocabulary, self._sharpness, self._seed = vocabulary, sharpness, seed
+        self._sharpness, self._seed = sharpness, seed
 
-    def logits(self, source: Source, past: Past, position: int) -> Tensor:
-        words, positions = past
+    def logits(self, source: Source, past: Past, position: int) -> Floats:
+        return draw(self.vocabulary, self._sharpness, self._seed, source, *self._key(past, position))
+
+    def attention(self, source: Source, past: Past, position: int) -> Floats:
+        return draw(len(source), 1.0, "attention", source, *self._key(past, position))
+
+    def _key(self, past: Past, position: int) -> tuple[object, ...]:
+        pieces, positions = past
         if self._is_first_order:
             positions = ()
-        key = (words, positions, position) if self.is_assisted else (words,)
-        return draw(self._vocabulary, self._sharpness, self._seed, source, *key)
+        return (pieces, positions, position) if self.is_assisted else (pieces,)
 
-    def encode(self, source: Tensor) -> list[Source]:
-        return [tuple([word for word in row if word != PAD]) for row in source.tolist()]
+    def encode(self, source: Ints) -> list[Source]:
+        return [tuple([piece for piece in row if piece != PAD]) for row in source.tolist()]
 
-    def start(self, memory: list[Source], beam_size: int = 1, *, records_attention: bool = False) -> TableLexicalState:
-        return TableLexicalState(self, memory, beam_size)
+    def start(self, memory: list[Source]) -> TableLexicalState:
+        return TableLexicalState(self, memory)
 
 
 class TableAlignmentState(TableState):
-    def __init__(self, model: TableAlignment, sources: list[Source], beam_size: int) -> None:
-        super().__init__(sources, beam_size)
+    def __init__(self, model: TableAlignment, sources: list[Source]) -> None:
+        super().__init__(sources)
         self.model = model
-        self.num_positions = max(map(len, sources))
 
-    def position_logp(self, words: Tensor, previous_positions: Tensor) -> Tensor:
-        self.read(words)
-        logp = torch.full((*words.shape, self.num_positions), -math.inf)
+    def position_logp(self, pieces: Ints, previous_positions: Ints) -> Floats:
+        self.read(pieces)
+        logp = np.full((*pieces.shape, self.num_positions), -np.inf, dtype=np.float32)
         for sentence, (row, row_positions) in enumerate(zip(self.pasts, previous_positions.tolist(), strict=True)):
             row[:] = [(past[0], (*past[1], position)) for past, position in zip(row, row_positions, strict=True)]
             for cell, past in enumerate(row):
@@ -133,14 +147,12 @@ class TableAlignmentState(TableState):
                 logp[sentence, cell, : len(of_past)] = of_past
         return logp
 
-    def commit(self, parents: Tensor) -> None:
+    def commit(self, parents: Ints) -> None:
         self.reorder(parents)
 
 
 class TableAlignment:
     """p(b_i | b_<i, e_<i, f)."""
-
-    encoder = None
 
     def __init__(
         self, *, max_jump: int = 100, sharpness: float = 2.0, is_first_order: bool = False, seed: int = 1
@@ -149,19 +161,20 @@ class TableAlignment:
         self._is_first_order = is_first_order
         self._sharpness, self._seed = sharpness, seed
 
-    def position_logp(self, source: Source, past: Past) -> Tensor:
-        words, positions = past
+    def position_logp(self, source: Source, past: Past) -> Floats:
+        pieces, positions = past
         seen = positions[-1:] if self._is_first_order else positions
-        logits = draw(len(source), self._sharpness, self._seed, source, (words, seen))
-        logits[0] = -math.inf
-        jumps = torch.arange(len(source)) - past[1][-1]
-        return torch.log_softmax(logits.masked_fill(jumps.abs() > self.max_jump, -math.inf), dim=0)
+        logits = draw(len(source), self._sharpness, self._seed, source, (pieces, seen))
+        jumps = np.arange(len(source)) - positions[-1]
+        logits[np.abs(jumps) > self.max_jump] = -np.inf
+        logits[0] = -np.inf
+        return log_softmax(logits)
 
-    def encode(self, source: Tensor) -> list[Source]:
-        return [tuple([word for word in row if word != PAD]) for row in source.tolist()]
+    def encode(self, source: Ints) -> list[Source]:
+        return [tuple([piece for piece in row if piece != PAD]) for row in source.tolist()]
 
-    def start(self, memory: list[Source], beam_size: int = 1) -> TableAlignmentState:
-        return TableAlignmentState(self, memory, beam_size)
+    def start(self, memory: list[Source]) -> TableAlignmentState:
+        return TableAlignmentState(self, memory)
 
 
 @dataclass
@@ -183,7 +196,7 @@ def table_system(
 
 class Scored(NamedTuple):
     score: float
-    words: tuple[int, ...]
+    pieces: tuple[int, ...]
     positions: tuple[int, ...]
 
 
@@ -191,29 +204,29 @@ def brute_force(system: TableSystem, source: list[int], settings: SearchSettings
     """Every complete translation of at most `max_length` pieces, `</s>` among them, best first."""
     full_source = (BOS, *source, EOS)
     found = []
-    words = range(UNK + 1, len(system.lexical.output.weight))
+    pieces = range(UNK + 1, system.lexical.vocabulary)
     positions = range(1, len(source) + 1) if system.lexical.is_assisted else [0]
     for length in range(max_length):
-        for path in itertools.product(itertools.product(words, positions), repeat=length):
+        for path in itertools.product(itertools.product(pieces, positions), repeat=length):
             if system.lexical.is_assisted and not settings.can_repeat and len(set(path)) < length:
                 continue
             given = [*path, (EOS, len(source) + 1)]
             score = score_path(system, full_source, given, settings)
             if score > -math.inf:
                 kept = tuple(position for _, position in path) if system.lexical.is_assisted else ()
-                found.append(Scored(score, tuple(word for word, _ in path), kept))
+                found.append(Scored(score, tuple(piece for piece, _ in path), kept))
     return sorted(found, reverse=True)
 
 
 def score_path(system: TableSystem, source: Source, path: list[tuple[int, int]], settings: SearchSettings) -> float:
-    """The weighted, normalised score of (word, position) pairs, `</s>` last."""
+    """The weighted, normalised score of (piece, position) pairs, `</s>` last."""
     total = 0.0
     past: Past = ((BOS,), ())
-    for word, position in path:
+    for piece, position in path:
         lexical_logits = system.lexical.logits(source, past, position)
-        total += settings.lexical_weight * float(torch.log_softmax(lexical_logits, dim=0)[word])
+        total += settings.lexical_weight * float(log_softmax(lexical_logits)[piece])
         if system.alignment is not None:
             position_logp = system.alignment.position_logp(source, (past[0], (0, *past[1])))[position]
             total += settings.alignment_weight * float(position_logp)
-        past = ((*past[0], word), (*past[1], position))
+        past = ((*past[0], piece), (*past[1], position))
     return total / len(path) ** settings.length_normalisation

@@ -1,7 +1,7 @@
 """Models that translate word by word from left to right: what a dictionary changes can be told by looking.
 
-The source word f is written as f + 100, at its own position, nearly always; positions move on by one. They do what
-`search/roles.py` asks, with attention that points at the position.
+The source word f is written as f + 100, at its own position, nearly always, or as one of POSSIBLE; positions move on by
+one. They do what `search/roles.py` asks, with attention that points at the position.
 """
 
 from __future__ import annotations
@@ -9,50 +9,50 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from alidade.search.roles import Asked, Floats, Ints, RowPieces
 from alidade.text.vocabulary import EOS, PAD
+from table_models import log_softmax, row_pieces
 
 VOCABULARY = 256
 OFFSET = 100
-
-
-@dataclass
-class Identity:
-    """An output layer for features that are logits already."""
-
-    weight: Tensor
-    bias: Tensor
+POSSIBLE = (200, 201, 202, 241)
+"""What every word may be translated as, if need be."""
 
 
 class WordByWordState:
     """Where in the source each hypothesis is: at its length, since every word takes one step."""
 
-    def __init__(self, source: Tensor, beam_size: int, *, is_assisted: bool) -> None:
+    def __init__(self, source: Ints, *, is_assisted: bool) -> None:
         self.source = source
-        self.beam_size = beam_size
+        self.num_hypotheses = 1
         self.is_assisted = is_assisted
         self.step = 0
 
-    def advance(self, words: Tensor) -> None:
+    def advance(self, pieces: Ints) -> None:
         self.step += 1
 
-    def evaluate(self, hypotheses: Tensor, positions: Tensor) -> Tensor:
-        source = self.source[hypotheses // self.beam_size]
-        ends = (source == EOS).nonzero()[:, 1]
-        self.pointed = positions if self.is_assisted else torch.minimum(torch.full_like(ends, self.step), ends)
-        words = source.gather(1, self.pointed[:, None]).squeeze(1)
-        translations = torch.where(words == EOS, EOS, words + OFFSET)
-        return torch.zeros(len(source), VOCABULARY).scatter_(1, translations[:, None], math.log(100 * VOCABULARY))
+    def evaluate(self, hypotheses: Ints, positions: Ints, num_best: int, asked: Asked) -> RowPieces:
+        source = self.source[hypotheses // self.num_hypotheses]
+        ends = np.argmax(source == EOS, axis=1)
+        self.pointed = positions if self.is_assisted else np.minimum(self.step, ends)
+        words = source[np.arange(len(source)), self.pointed]
+        translations = np.where(words == EOS, EOS, words + OFFSET)
+        logits = np.zeros((len(source), VOCABULARY), dtype=np.float32)
+        logits[:, POSSIBLE] = math.log(2 * VOCABULARY)
+        logits[np.arange(len(source)), translations] = math.log(100 * VOCABULARY)
+        return row_pieces(logits, num_best, asked)
 
-    def attention(self) -> Tensor:
-        return torch.zeros(len(self.pointed), self.source.shape[1]).scatter_(1, self.pointed[:, None], 1.0)
+    def attention(self) -> Floats:
+        attention = np.zeros((len(self.pointed), self.source.shape[1]), dtype=np.float32)
+        attention[np.arange(len(self.pointed)), self.pointed] = 1.0
+        return attention
 
-    def commit(self, rows: Tensor, parents: Tensor) -> None:
-        self.beam_size = parents.shape[1]
+    def commit(self, rows: Ints, parents: Ints) -> None:
+        self.num_hypotheses = parents.shape[1]
 
-    def keep(self, sentences: Tensor) -> None:
+    def keep(self, sentences: Ints) -> None:
         self.source = self.source[sentences]
 
 
@@ -61,43 +61,39 @@ class WordByWord:
 
     def __init__(self, *, is_assisted: bool) -> None:
         self.is_assisted = is_assisted
-        self.output = Identity(torch.eye(VOCABULARY), torch.zeros(VOCABULARY))
 
-    def encode(self, source: Tensor) -> Tensor:
+    def encode(self, source: Ints) -> Ints:
         return source
 
-    def start(self, memory: Tensor, beam_size: int = 1, *, records_attention: bool = False) -> WordByWordState:
-        return WordByWordState(memory, beam_size, is_assisted=self.is_assisted)
+    def start(self, memory: Ints) -> WordByWordState:
+        return WordByWordState(memory, is_assisted=self.is_assisted)
 
 
 class LeftToRightState:
-    def __init__(self, source: Tensor) -> None:
+    def __init__(self, source: Ints) -> None:
         self.source = source
 
-    def position_logp(self, words: Tensor, previous_positions: Tensor) -> Tensor:
+    def position_logp(self, pieces: Ints, previous_positions: Ints) -> Floats:
         num_positions = self.source.shape[1]
-        distance = (torch.arange(num_positions) - previous_positions[:, :, None] - 1).abs()  # (B, K, S)
-        logits = -5.0 * distance.float()
-        logits[:, :, 0] = -math.inf
-        return torch.log_softmax(logits.masked_fill((self.source == PAD)[:, None], -math.inf), dim=2)
+        distance = np.abs(np.arange(num_positions) - previous_positions[:, :, None] - 1)  # (B, K, S)
+        logits = -5.0 * distance.astype(np.float32)
+        logits[:, :, 0] = -np.inf
+        return log_softmax(np.where((self.source == PAD)[:, None], np.float32(-np.inf), logits))
 
-    def commit(self, parents: Tensor) -> None:
+    def commit(self, parents: Ints) -> None:
         pass
 
-    def keep(self, sentences: Tensor) -> None:
+    def keep(self, sentences: Ints) -> None:
         self.source = self.source[sentences]
 
 
 class LeftToRight:
     """The alignment model: the next word is by far the most probable."""
 
-    encoder = None
-    max_jump = 100
-
-    def encode(self, source: Tensor) -> Tensor:
+    def encode(self, source: Ints) -> Ints:
         return source
 
-    def start(self, memory: Tensor, beam_size: int = 1) -> LeftToRightState:
+    def start(self, memory: Ints) -> LeftToRightState:
         return LeftToRightState(memory)
 
 

@@ -1,10 +1,10 @@
-"""The constraint state on numbers that stand for words: no model, no tensors, no subwords."""
+"""What the rules allow, on numbers that stand for words: no model, no subwords."""
 
 from __future__ import annotations
 
 from alidade.dictionary.entries import make_entry
 from alidade.dictionary.matching import Form, Match, Pieces
-from alidade.dictionary.rules import FREE, Constraints, State, Use, WordBorders, _continues_word
+from alidade.dictionary.rules import FREE, SentenceRules, State, Use, WordBorders, _continues_word
 from alidade.text.subwords import Subwords
 from alidade.text.vocabulary import BOS, EOS, PAD, UNK
 
@@ -20,15 +20,15 @@ def match(positions: range, *forms: Pieces) -> Match:
     return Match(make_entry("source", ["target"]), range(len(positions)), positions, pieces)
 
 
-def constraints(*matches: Match, must_use_all: bool = False) -> Constraints:
-    return Constraints(matches, BORDERS, must_use_all=must_use_all)
+def rules_for(*matches: Match, must_use_all: bool = False) -> SentenceRules:
+    return SentenceRules(matches, BORDERS, must_use_all=must_use_all)
 
 
-def write(rules: Constraints, state: State, *words: tuple[int, int], start: int = 0) -> State:
+def write(rules: SentenceRules, state: State, *words: tuple[int, int], start: int = 0) -> State:
     """Write words while pointing at positions; each word must be allowed there."""
     for place, (position, word) in enumerate(words, start=start):
         rule = rules.rule(state, position)
-        assert word in rule.words or (
+        assert word in rule.pieces or (
             rule.is_free and word not in rule.banned and not (rule.starts_word and word in CONTINUING)
         )
         state = rules.advance(state, word, place=place, begun=rule.begins)
@@ -36,7 +36,7 @@ def write(rules: Constraints, state: State, *words: tuple[int, int], start: int 
 
 
 def test_without_matches_everything_is_free_and_the_state_stays_the_same() -> None:
-    rules = constraints(must_use_all=True)
+    rules = rules_for(must_use_all=True)
     state = State()
     assert rules.rule(state, 3) is FREE
     assert rules.advance(state, WORD, place=0) is state
@@ -44,45 +44,48 @@ def test_without_matches_everything_is_free_and_the_state_stays_the_same() -> No
 
 
 def test_pointing_at_a_match_allows_its_first_pieces_only() -> None:
-    rules = constraints(match(range(2, 4), (10, 11), (12,)))
+    rules = rules_for(match(range(2, 4), (10, 11), (12,)))
     assert rules.rule(State(), 1) is FREE
     for position in (2, 3):
         rule = rules.rule(State(), position)
-        assert (rule.begins, rule.words, rule.is_free) == ((0,), (10, 12), False)
+        assert (rule.begins, rule.pieces, rule.is_free) == ((0,), (10, 12), False)
 
 
 def test_a_form_once_begun_is_completed_wherever_the_model_points() -> None:
-    rules = constraints(match(range(2, 3), (10, 11, 12)))
+    rules = rules_for(match(range(2, 3), (10, 11, 12)))
     state = write(rules, State(), (2, 10))
     for position in (1, 2, 3):
-        assert (rules.rule(state, position).words, rules.rule(state, position).is_free) == ((11,), False)
+        assert (rules.rule(state, position).pieces, rules.rule(state, position).is_free) == ((11,), False)
     assert not rules.may_end(state)
+    assert rules.must_go_on(state) == range(2, 3)
     state = write(rules, state, (1, 11), (3, 12), start=1)
+    assert rules.must_go_on(state) is None
     assert state.uses == (Use(0, range(3)),)
 
 
 def test_the_model_chooses_its_way_through_the_trie() -> None:
-    rules = constraints(match(range(2, 3), (10, 11, 12), (10, 13), (14,)))
-    assert rules.rule(State(), 2).words == (10, 14)
-    assert rules.rule(write(rules, State(), (2, 10)), 2).words == (11, 13)
+    rules = rules_for(match(range(2, 3), (10, 11, 12), (10, 13), (14,)))
+    assert rules.rule(State(), 2).pieces == (10, 14)
+    assert rules.rule(write(rules, State(), (2, 10)), 2).pieces == (11, 13)
     assert write(rules, State(), (2, 10), (2, 13)).uses == (Use(0, range(2)),)
     assert write(rules, State(), (2, 14)).uses == (Use(0, range(1)),)
 
 
 def test_a_form_that_begins_another_may_end_or_go_on() -> None:
-    rules = constraints(match(range(2, 3), (10,), (10, 101)))
+    rules = rules_for(match(range(2, 3), (10,), (10, 101)))
     state = write(rules, State(), (2, 10))
     rule = rules.rule(state, 2)
-    assert (rule.words, rule.is_free, rule.starts_word) == ((101,), True, True)
-    assert rules.rule(state, 1).words == (), "elsewhere in the source the form does not go on"
+    assert (rule.pieces, rule.is_free, rule.starts_word) == ((101,), True, True)
+    assert rules.rule(state, 1).pieces == (), "elsewhere in the source the form does not go on"
     assert rules.may_end(state)
+    assert rules.must_go_on(state) is None, "it is a form already"
     assert write(rules, state, (2, 101), start=1).uses == (Use(0, range(2)),)
     assert write(rules, state, (1, WORD), start=1).uses == (Use(0, range(1)),)
     assert rules.completed(state, 1).uses == (Use(0, range(1)),)
 
 
 def test_after_a_form_the_word_has_ended() -> None:
-    rules = constraints(match(range(2, 3), (10,)))
+    rules = rules_for(match(range(2, 3), (10,)))
     state = write(rules, State(), (2, 10))
     assert rules.rule(state, 1).starts_word
     assert rules.rule(state, 2).starts_word
@@ -91,7 +94,7 @@ def test_after_a_form_the_word_has_ended() -> None:
 
 
 def test_an_occurrence_is_used_once_and_its_form_is_not_written_again_for_it() -> None:
-    rules = constraints(match(range(2, 3), (10,)))
+    rules = rules_for(match(range(2, 3), (10,)))
     state = write(rules, State(), (2, 10), (1, WORD))
     rule = rules.rule(state, 2)
     assert rule.is_free
@@ -100,7 +103,7 @@ def test_an_occurrence_is_used_once_and_its_form_is_not_written_again_for_it() -
 
 
 def test_of_a_form_of_several_pieces_only_the_last_is_banned() -> None:
-    rules = constraints(match(range(2, 3), (10, 10, 11)))
+    rules = rules_for(match(range(2, 3), (10, 10, 11)))
     state = write(rules, State(), (2, 10), (2, 10), (2, 11), (1, WORD))
     assert rules.rule(state, 2).banned == ()
     state = write(rules, state, (2, 10), (2, 10), start=4)
@@ -112,9 +115,9 @@ def test_of_a_form_of_several_pieces_only_the_last_is_banned() -> None:
 
 
 def test_the_same_word_twice_in_the_source_is_two_matches() -> None:
-    rules = constraints(match(range(2, 3), (10,)), match(range(5, 6), (10,)), must_use_all=True)
+    rules = rules_for(match(range(2, 3), (10,)), match(range(5, 6), (10,)), must_use_all=True)
     state = write(rules, State(), (5, 10), (1, WORD))
-    assert rules.rule(state, 2).words == (10,)
+    assert rules.rule(state, 2).pieces == (10,)
     assert not rules.may_end(state)
     state = write(rules, state, (2, 10), start=2)
     assert rules.may_end(state)
@@ -123,7 +126,7 @@ def test_the_same_word_twice_in_the_source_is_two_matches() -> None:
 
 def test_required_matches_keep_the_sentence_from_ending() -> None:
     one, two = match(range(2, 3), (10, 11)), match(range(4, 5), (12, 13, 14), (15, 16))
-    rules = constraints(one, two, must_use_all=True)
+    rules = rules_for(one, two, must_use_all=True)
     assert rules.unused(State()) == (0, 1)
     assert rules.pieces_needed(State()) == 5
     state = write(rules, State(), (4, 15))
@@ -136,27 +139,27 @@ def test_required_matches_keep_the_sentence_from_ending() -> None:
     state = write(rules, state, (2, 11), start=4)
     assert rules.may_end(state)
     assert rules.pieces_needed(state) == 0
-    assert constraints(one, two).may_end(State()), "suggestions do not"
+    assert rules_for(one, two).may_end(State()), "suggestions do not"
 
 
 def test_any_unused_match_may_be_told_to_begin() -> None:
-    rules = constraints(match(range(2, 3), (10, 11)), match(range(4, 5), (12,), (10, 13)))
+    rules = rules_for(match(range(2, 3), (10, 11)), match(range(4, 5), (12,), (10, 13)))
     rule = rules.rule_to_begin(State(), (0, 1))
-    assert (rule.words, rule.begins, rule.is_free) == ((10, 12), (0, 1), False)
+    assert (rule.pieces, rule.begins, rule.is_free) == ((10, 12), (0, 1), False)
     assert rules.advance(State(), 12, place=0, begun=(0, 1)).uses == (Use(1, range(1)),)
     assert rules.advance(State(), 10, place=0, begun=(0, 1)).under_way == 0
 
 
 def test_after_an_opening_mark_a_form_may_follow_without_a_space() -> None:
-    rules = constraints(match(range(2, 3), (10, 11)))
+    rules = rules_for(match(range(2, 3), (10, 11)))
     state = write(rules, State(), (1, QUOTE))
-    assert rules.rule(state, 2).words == (10, 1010)
+    assert rules.rule(state, 2).pieces == (10, 1010)
     state = write(rules, state, (2, 1010), (2, 11), start=1)
     assert state.uses == (Use(0, range(1, 3)),)
 
 
 def test_a_match_that_the_vocabulary_cannot_write_is_left_alone() -> None:
-    rules = constraints(match(range(2, 3)), must_use_all=True)
+    rules = rules_for(match(range(2, 3)), must_use_all=True)
     assert rules.rule(State(), 2) is FREE
     assert rules.may_end(State())
 

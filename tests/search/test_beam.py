@@ -5,16 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 
+import numpy as np
 import pytest
-import torch
-from alidade.search.lattice import SHARPNESS
 
 from alidade.config import SearchSettings
-from alidade.search.beam import BeamSearch, Request
-from alidade.search.hypotheses import SearchResult
+from alidade.search.beam import BeamSearch
+from alidade.search.forced import SHARPNESS, Lattice, score_pairs
+from alidade.search.hypotheses import Request, SearchResult
 from alidade.search.pruning import AtOnce, picker_of
+from alidade.search.roles import Floats
 from alidade.text.vocabulary import BOS, EOS
-from table_models import brute_force, score_path, table_system
+from table_models import TableSystem, brute_force, score_path, table_system
 
 SOURCES = [[4, 5, 6], [7], [6, 6, 5, 4, 7, 5], [5, 4], [4, 4, 4, 4], [7, 6, 5]]
 PRUNINGS = ["none", "threshold", "pairs", "histogram", "exact"]
@@ -28,7 +29,7 @@ def same_results(first: list[SearchResult], second: list[SearchResult]) -> None:
     """The same hypotheses with the same scores, up to rounding."""
     assert len(first) == len(second)
     for one, other in zip(first, second, strict=True):
-        assert [h.words for h in one.hypotheses] == [h.words for h in other.hypotheses]
+        assert [h.pieces for h in one.hypotheses] == [h.pieces for h in other.hypotheses]
         assert [h.positions for h in one.hypotheses] == [h.positions for h in other.hypotheses]
         assert [h.score for h in one.hypotheses] == pytest.approx([h.score for h in other.hypotheses], abs=1e-5)
 
@@ -47,7 +48,7 @@ def test_an_unlimited_beam_is_brute_force(is_assisted: bool, length_normalisatio
         found = [h for h in result.hypotheses if h.is_complete]
         assert len(found) >= 10
         for hypothesis, scored in zip(found[:10], expected, strict=False):
-            assert (hypothesis.words, hypothesis.positions) == (scored.words, scored.positions)
+            assert (hypothesis.pieces, hypothesis.positions) == (scored.pieces, scored.positions)
             assert hypothesis.score == pytest.approx(scored.score, abs=1e-5)
 
 
@@ -116,7 +117,7 @@ def test_n_best_is_sorted_and_without_repeats(is_assisted: bool) -> None:
     for result in search.search([Request(source) for source in SOURCES], num_best=6):
         scores = [h.score for h in result.hypotheses]
         assert scores == sorted(scores, reverse=True)
-        assert len({(h.words, h.positions) for h in result.hypotheses}) == len(scores)
+        assert len({(h.pieces, h.positions) for h in result.hypotheses}) == len(scores)
 
 
 @pytest.mark.parametrize("is_assisted", [False, True])
@@ -127,7 +128,7 @@ def test_a_prefix_is_obeyed(is_assisted: bool, pruning: str) -> None:
     requests = [Request(source, prefix=prefix) for source, prefix in zip(SOURCES, prefixes, strict=True)]
     results = search.search(requests, num_best=4)
     for result, prefix in zip(results, prefixes, strict=True):
-        assert all(h.words[: len(prefix)] == prefix for h in result.hypotheses)
+        assert all(h.pieces[: len(prefix)] == prefix for h in result.hypotheses)
     same_results(results, [search.search([request], num_best=4)[0] for request in requests])
 
 
@@ -147,33 +148,61 @@ def test_forced_alignment_is_the_best_of_all() -> None:
         assert forced.best.score == pytest.approx(max(scores.values()), abs=1e-5)
 
 
+def posteriors_of(system: TableSystem, requests: list[Request], settings: SearchSettings) -> list[Floats]:
+    lattice = Lattice(requests, settings)
+    BeamSearch(system, settings).search(requests, restrictions=[lattice])
+    return lattice.posteriors()
+
+
 def test_posteriors_sum_over_all_paths() -> None:
     system = table_system(12, is_assisted=True, is_first_order=True)
     target = (9, 5, 10, 11)
     settings = settings_of(beam_size=4, alignment_weight=0.7, length_normalisation=0.0)
     sources = [[4, 5, 6], [7], [6, 5], [4, 4, 7, 5]]
     requests = [Request(source, prefix=target, is_whole_target=True) for source in sources]
-    for source, result in zip(sources, BeamSearch(system, settings).search(requests), strict=True):
-        expected = torch.zeros(len(target), len(source) + 2)
+    for source, posteriors in zip(sources, posteriors_of(system, requests, settings), strict=True):
+        expected = np.zeros((len(target), len(source) + 2))
         for path in itertools.product(range(1, len(source) + 1), repeat=len(target)):
             steps = [*zip(target, path, strict=True), (EOS, len(source) + 1)]
-            expected[torch.arange(len(target)), torch.tensor(path)] += math.exp(
+            expected[np.arange(len(target)), path] += math.exp(
                 SHARPNESS * score_path(system, (BOS, *source, EOS), steps, settings)
             )
-        expected /= expected.sum(dim=1, keepdim=True)
-        assert result.posteriors is not None
-        torch.testing.assert_close(result.posteriors[:, : len(source) + 2], expected, atol=1e-5, rtol=1e-4)
+        expected /= expected.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(posteriors, expected, atol=1e-5, rtol=1e-4)
 
 
 def test_sentences_that_end_early_leave_the_posteriors_of_others_alone() -> None:
-    search = BeamSearch(table_system(12, is_assisted=True), settings_of())
+    system, settings = table_system(12, is_assisted=True), settings_of()
     requests = [Request(SOURCES[0], (9, 5, 10)[:length] * 4, is_whole_target=True) for length in (1, 3, 1, 2, 3)]
-    for request, together in zip(requests, search.search(requests), strict=True):
-        (alone,) = search.search([request])
-        assert together.posteriors is not None
-        assert alone.posteriors is not None
-        assert together.posteriors.shape == (len(request.prefix), len(request.source) + 2)
-        torch.testing.assert_close(together.posteriors, alone.posteriors)
+    for request, together in zip(requests, posteriors_of(system, requests, settings), strict=True):
+        (alone,) = posteriors_of(system, [request], settings)
+        assert together.shape == (len(request.prefix), len(request.source) + 2)
+        np.testing.assert_allclose(together, alone, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("is_assisted", [False, True])
+def test_a_hypothesis_has_the_attention_and_the_score_of_its_own_path(is_assisted: bool) -> None:
+    system = table_system(12, is_assisted=is_assisted)
+    settings = settings_of(pruning="exact", alignment_weight=0.6)
+    num_complete = 0
+    for source, result in zip(
+        SOURCES, BeamSearch(system, settings).search([Request(source) for source in SOURCES], num_best=4), strict=True
+    ):
+        for hypothesis in result.hypotheses:
+            if not hypothesis.is_complete:
+                continue
+            num_complete += 1
+            positions = hypothesis.positions or (0,) * len(hypothesis.pieces)
+            for place, (position, attention) in enumerate(zip(positions, hypothesis.attention, strict=True)):
+                past = ((BOS, *hypothesis.pieces[:place]), positions[:place])
+                np.testing.assert_array_equal(attention, system.lexical.attention((BOS, *source, EOS), past, position))
+            path = [*zip(hypothesis.pieces, positions, strict=True), (EOS, len(source) + 1)]
+            expected = score_path(system, (BOS, *source, EOS), path, settings)
+            assert hypothesis.score == pytest.approx(expected, abs=1e-5)
+            (scored,) = score_pairs(system, [source], [hypothesis.pieces], [hypothesis.positions], settings)
+            assert scored.score == pytest.approx(expected, abs=1e-5)
+            np.testing.assert_array_equal(scored.attention, hypothesis.attention)
+    assert num_complete > 5
 
 
 def test_forced_alignment_evaluates_each_position_once_a_word() -> None:
@@ -185,7 +214,7 @@ def test_forced_alignment_evaluates_each_position_once_a_word() -> None:
 def test_min_and_max_length() -> None:
     search = BeamSearch(table_system(30, is_assisted=False), settings_of())
     for result in search.search([Request(source, min_length=6, max_length=6) for source in SOURCES]):
-        assert len(result.best.words) == 6
+        assert len(result.best.pieces) == 6
         assert not result.best.is_complete
         assert len(result.best.lexical_logp) == 6
 
@@ -193,7 +222,7 @@ def test_min_and_max_length() -> None:
 def test_end_that_no_jump_reaches_cuts_the_sentence_off() -> None:
     search = BeamSearch(table_system(30, is_assisted=True, max_jump=1), settings_of())
     (result,) = search.search([Request([4, 5, 6, 7, 8], prefix=(9, 9), is_whole_target=True)])
-    assert result.best.words == (9, 9)
+    assert result.best.pieces == (9, 9)
     assert not result.best.is_complete
     assert math.isfinite(result.best.score)
 

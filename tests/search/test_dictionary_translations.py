@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from alidade.dictionary.tables import ConstrainedSentence
-from alidade.search.dictionary_constraints import DictionaryConstraints, Mode
 
 from alidade.config import SearchSettings
 from alidade.dictionary.entries import make_entry
 from alidade.dictionary.matching import Form, Match, Pieces
-from alidade.dictionary.rules import Constraints, WordBorders
-from alidade.search.beam import BeamSearch, Request
-from alidade.search.hypotheses import Hypothesis
-from word_by_word import VOCABULARY, word_by_word_system
+from alidade.dictionary.rules import SentenceRules, WordBorders
+from alidade.search.beam import BeamSearch
+from alidade.search.dictionary import DictionaryRestriction, Mode, TermSentence
+from alidade.search.hypotheses import Hypothesis, Request
+from word_by_word import word_by_word_system
 
 BORDERS = WordBorders(continuing=frozenset(range(240, 256)), glueing=frozenset())
 WAYS = [(mode, is_assisted) for mode in ("suggest", "require") for is_assisted in (False, True)]
@@ -26,38 +25,41 @@ def match(first: int, last: int, *forms: Pieces) -> Match:
     return Match(make_entry("s", ["t"]), positions, positions, tuple([Form("?", form, form) for form in forms]))
 
 
-def translate(sentences: list[Sentence], mode: Mode, is_assisted: bool, **changes: object) -> list[Hypothesis]:
+def translate(
+    sentences: list[Sentence], mode: Mode, is_assisted: bool, final_mark: range = range(0), **changes: object
+) -> list[Hypothesis]:
     settings = SearchSettings.model_validate({"beam_size": 3} | changes)
     requests = [Request(source) for source, _ in sentences]
-    constrained = [
-        ConstrainedSentence(
-            Constraints(matches, BORDERS, must_use_all=mode == "require"), len(source) + 1, len(source) * 2 + 10
+    terms = [
+        TermSentence(
+            SentenceRules(matches, BORDERS, must_use_all=mode == "require"),
+            end_position=request.end_position,
+            max_length=request.length_limit(settings),
+            final_mark=final_mark,
         )
         if matches
         else None
-        for source, matches in sentences
+        for request, (_, matches) in zip(requests, sentences, strict=True)
     ]
-    constraints = DictionaryConstraints(
-        constrained, mode, BORDERS, is_assisted=is_assisted, beam_size=3, vocabulary_size=VOCABULARY
-    )
+    dictionary = DictionaryRestriction(terms, mode, is_assisted=is_assisted)
     search = BeamSearch(word_by_word_system(is_assisted=is_assisted), settings)
-    return [result.best for result in search.search(requests, constraints=constraints)]
+    return [result.best for result in search.search(requests, restrictions=[dictionary])]
 
 
-def words(sentences: list[Sentence], mode: Mode, is_assisted: bool) -> list[tuple[int, ...]]:
-    return [hypothesis.words for hypothesis in translate(sentences, mode, is_assisted)]
+def pieces(sentences: list[Sentence], mode: Mode, is_assisted: bool) -> list[tuple[int, ...]]:
+    return [hypothesis.pieces for hypothesis in translate(sentences, mode, is_assisted)]
 
 
 @every_way
 def test_without_matches_the_models_translate_word_by_word(mode: Mode, is_assisted: bool) -> None:
-    assert words([([10, 11, 12], []), ([13], [])], mode, is_assisted) == [(110, 111, 112), (113,)]
+    assert pieces([([10, 11, 12], []), ([13], [])], mode, is_assisted) == [(110, 111, 112), (113,)]
 
 
 @pytest.mark.parametrize("mode", ["suggest", "require"])
 def test_an_entry_may_have_a_piece_twice(mode: Mode) -> None:
     """Given words are none of the repeats that a search prevents."""
     batch = [([10, 11, 12], [match(2, 2, (200, 241, 241))])]
-    assert words(batch, mode, is_assisted=True) == [(110, 200, 241, 241, 112)]
+    assert pieces(batch, mode, is_assisted=True) == [(110, 200, 241, 241, 112)]
 
 
 @every_way
@@ -69,7 +71,7 @@ def test_an_entry_replaces_its_words_translation_in_its_place(mode: Mode, is_ass
         ([10, 11, 12], [match(3, 3, (202,))]),
     ]
     expected = [(110, 200, 112), (110, 111, 112), (201, 111, 112), (110, 111, 202)]
-    assert words(batch, mode, is_assisted) == expected
+    assert pieces(batch, mode, is_assisted) == expected
     if is_assisted:
         assert [hypothesis.positions for hypothesis in translate(batch, mode, is_assisted)] == [(1, 2, 3)] * 4
 
@@ -77,7 +79,7 @@ def test_an_entry_replaces_its_words_translation_in_its_place(mode: Mode, is_ass
 @every_way
 def test_the_same_word_twice_with_one_entry(mode: Mode, is_assisted: bool) -> None:
     twice = [match(1, 1, (200,)), match(3, 3, (200,))]
-    assert words([([10, 11, 10], twice), ([10, 11, 10], twice[1:])], mode, is_assisted) == [
+    assert pieces([([10, 11, 10], twice), ([10, 11, 10], twice[1:])], mode, is_assisted) == [
         (200, 111, 200),
         (110, 111, 200),
     ]
@@ -86,36 +88,36 @@ def test_the_same_word_twice_with_one_entry(mode: Mode, is_assisted: bool) -> No
 @every_way
 def test_one_word_to_several(mode: Mode, is_assisted: bool) -> None:
     (result,) = translate([([10, 11, 12], [match(2, 2, (200, 201, 202))])], mode, is_assisted)
-    assert result.words[:4] == (110, 200, 201, 202)
+    assert result.pieces[:4] == (110, 200, 201, 202)
     if is_assisted:
-        assert result.words == (110, 200, 201, 202, 112)
+        assert result.pieces == (110, 200, 201, 202, 112)
         assert result.positions == (1, 2, 2, 2, 3)
 
 
 @pytest.mark.parametrize("mode", ["suggest", "require"])
 def test_several_words_to_one(mode: Mode) -> None:
     (result,) = translate([([10, 11, 12, 13], [match(2, 3, (200,))])], mode, is_assisted=True)
-    assert result.words == (110, 200, 113), "none of the phrase's words is translated again"
+    assert result.pieces == (110, 200, 113), "none of the phrase's words is translated again"
 
 
 @every_way
 def test_every_word_has_an_entry(mode: Mode, is_assisted: bool) -> None:
     matches = [match(position, position, (199 + position,)) for position in (1, 2, 3)]
-    assert words([([10, 11, 12], matches)], mode, is_assisted) == [(200, 201, 202)]
+    assert pieces([([10, 11, 12], matches)], mode, is_assisted) == [(200, 201, 202)]
 
 
 @every_way
 def test_of_several_forms_the_model_takes_the_one_it_likes(mode: Mode, is_assisted: bool) -> None:
     forms = match(2, 2, (200,), (111,), (201, 202))
-    assert words([([10, 11, 12], [forms])], mode, is_assisted) == [(110, 111, 112)]
+    assert pieces([([10, 11, 12], [forms])], mode, is_assisted) == [(110, 111, 112)]
 
 
 @every_way
 def test_a_form_is_not_made_another_word_by_what_follows(mode: Mode, is_assisted: bool) -> None:
     """Source word 145 is written as 245, which goes on with the word before."""
     (result,) = translate([([10, 145, 12], [match(1, 1, (200,))])], mode, is_assisted)
-    assert result.words[0] == 200
-    assert result.words[1] not in BORDERS.continuing
+    assert result.pieces[0] == 200
+    assert result.pieces[1] not in BORDERS.continuing
 
 
 @pytest.mark.parametrize("is_assisted", [False, True])
@@ -124,4 +126,14 @@ def test_required_entries_that_the_models_would_pass_by_are_used_before_the_end(
     matches = [match(1, 1, (200,)), match(4, 4, (201, 202))]
     source = [10, 11, 12] if not is_assisted else [10, 11, 12, 13]
     (result,) = translate([(source, matches)], "require", is_assisted, max_length_factor=0.1)
-    assert {use.match for use in result.constraint_state} == {0, 1}
+    assert {use.match for use in result.uses} == {0, 1}
+
+
+@pytest.mark.parametrize("mode", ["suggest", "require"])
+def test_nothing_but_the_end_follows_the_final_mark(mode: Mode) -> None:
+    """The last source word is a full stop; the form before it wants to be long."""
+    batch: list[Sentence] = [([10, 11, 12, 13], [match(2, 3, (200, 201, 202))])]
+    (result,) = translate(batch, mode, is_assisted=True, final_mark=range(4, 5))
+    assert result.pieces == (110, 200, 201, 202, 113)
+    assert result.positions[-1] == 4
+    assert result.is_complete

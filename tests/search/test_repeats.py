@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from alidade.config import SearchSettings
-from alidade.search.beam import BeamSearch, Request
-from alidade.search.hypotheses import Hypothesis
+from alidade.search.beam import BeamSearch
+from alidade.search.hypotheses import Hypothesis, Request
 from table_models import table_system
 
 SOURCES = [[4, 5, 6], [7], [6, 6, 5, 4, 7, 5], [5, 4], [4, 4, 4, 4], [7, 6, 5]]
@@ -21,7 +21,7 @@ def search(requests: list[Request], **changes: object) -> list[Hypothesis]:
 
 
 def num_repeats(hypothesis: Hypothesis) -> int:
-    written = list(zip(hypothesis.words, hypothesis.positions, strict=True))
+    written = list(zip(hypothesis.pieces, hypothesis.positions, strict=True))
     return len(written) - len(set(written))
 
 
@@ -37,15 +37,15 @@ def test_nothing_is_written_twice_at_a_position(pruning: str) -> None:
 
 def test_the_same_word_may_stand_for_different_positions() -> None:
     hypotheses = search([Request(source) for source in SOURCES])
-    assert any(len(set(hypothesis.words)) < len(hypothesis.words) for hypothesis in hypotheses)
+    assert any(len(set(hypothesis.pieces)) < len(hypothesis.pieces) for hypothesis in hypotheses)
 
 
 def test_a_given_beginning_may_repeat_itself_and_counts() -> None:
     """One source word, so that all of it is written at one position."""
     prefix = (5, 5, 6)
     for hypothesis in search([Request([7], prefix), Request([4, 5], ())]):
-        if hypothesis.words[:3] == prefix and set(hypothesis.positions) == {1}:
-            assert not {5, 6} & set(hypothesis.words[3:])
+        if hypothesis.pieces[:3] == prefix and set(hypothesis.positions) == {1}:
+            assert not {5, 6} & set(hypothesis.pieces[3:])
             break
     else:
         pytest.fail("no translation begins as it was told")
@@ -53,5 +53,5 @@ def test_a_given_beginning_may_repeat_itself_and_counts() -> None:
 
 def test_a_target_to_align_may_repeat_itself() -> None:
     (best, *_) = search([Request([7], (5, 5, 5, 5), is_whole_target=True)])
-    assert best.words == (5, 5, 5, 5)
+    assert best.pieces == (5, 5, 5, 5)
     assert best.positions == (1, 1, 1, 1)
