@@ -30,10 +30,10 @@ format: $(ALL)  ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# What translating and drawing need. `train` is here only until translation runs on ONNX Runtime, without torch.
+# What translating and drawing need.
 $(BASE): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(INSTALL) -e '.[plot,train]'
+	$(INSTALL) -e '.[plot]'
 	touch $@
 
 # Everything that tests need.

@@ -14,8 +14,8 @@ from rich.console import Console
 from safetensors.torch import save_file
 from torch import Tensor
 
-from alidade.corpus.batching import make_batch
 from alidade.corpus.store import PreparedCorpus
+from alidade.models.batch import make_batch
 from alidade.training.loop import make_trainer
 from small_runs import ALIGNED, JUMPS, run_config
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from alidade.config import RnnJumpsSettings, RnnSettings, TransformerJumpsSettings, TransformerSettings
-from alidade.corpus.batching import Batch
+from alidade.corpus.arrays import Ragged
+from alidade.models.batch import Batch
 from alidade.models.system import build_system
 from alidade.text.vocabulary import BOS, EOS, PAD
 
@@ -76,3 +79,19 @@ def to_grid(features: Tensor, batch: Batch) -> Tensor:
     grid = features.new_zeros(*batch.target_out.shape, features.shape[-1])
     grid[batch.target_out != PAD] = features
     return grid
+
+
+@dataclass
+class SmallPairs:
+    """Pairs in memory, as batching reads them."""
+
+    sources: Ragged
+    targets: Ragged
+    all_positions: Ragged | None
+
+
+PAIRS = SmallPairs(
+    Ragged.of([[10, 11, 12], [13], [14, 15]]),
+    Ragged.of([[20, 21], [22, 23, 24], [25]]),
+    Ragged.of([[3, 1], [1] * 3, [2]]),
+)

@@ -33,35 +33,26 @@ def has_onednn(precision: torch.dtype = torch.float32) -> bool:
         return False
     ones = torch.ones(2, 2, dtype=precision)
     try:
-        return torch.equal(onednn_linear(ones, ones), ones + ones)
+        return torch.equal(_multiply_by_onednn(ones, ones, None), ones + ones)
     except (AttributeError, NotImplementedError, RuntimeError):  # no such operator, or none for this processor
         return False
-
-
-def onednn_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none") -> Tensor:
-    """x weight^T + bias by oneDNN, without a gradient; only where `has_onednn`.
-
-    The weight may be packed, and transposed matrices need not be copied first.
-    """
-    product: Tensor = torch.ops.mkldnn._linear_pointwise.default(x, weight, bias, activation, [], "")
-    return product
-
-
-def pack_weight(weight: Tensor) -> Tensor:
-    """A weight in the order in which oneDNN's products read it; only where `has_onednn`."""
-    packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, None)
-    return packed
 
 
 def multiply(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, rectified: bool = False) -> Tensor:
     """x weight^T + bias on a CPU, without a gradient, in the precision of x, the quickest way there is."""
     if has_onednn(x.dtype):
-        return onednn_linear(x, weight, bias, "relu" if rectified else "none")
+        return _multiply_by_onednn(x, weight, bias, "relu" if rectified else "none")
     if x.dtype == torch.bfloat16:
         added = None if bias is None else bias.float()
         return multiply(x.float(), weight.float(), added, rectified=rectified).bfloat16()
     product = F.linear(x, weight, bias)
     return F.relu(product) if rectified else product
+
+
+def _multiply_by_onednn(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str = "none") -> Tensor:
+    """Transposed matrices need not be copied first."""
+    product: Tensor = torch.ops.mkldnn._linear_pointwise.default(x, weight, bias, activation, [], "")
+    return product
 
 
 def multiply_matrices(x: Tensor, y: Tensor) -> Tensor:

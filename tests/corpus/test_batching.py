@@ -1,29 +1,13 @@
 """Batches hold every pair once, with little padding, in an order that only seed and epoch decide."""
 
 import itertools
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
-import torch
 
-from alidade.corpus.arrays import Ragged
-from alidade.corpus.batching import BatchPlan, batches_of_all, make_batch
+from alidade.corpus.batching import BatchPlan, group_all
 from alidade.errors import AlidadeError
-
-
-@dataclass
-class Examples:
-    sources: Ragged
-    targets: Ragged
-    all_positions: Ragged | None
-
-
-EXAMPLES = Examples(
-    Ragged.of([[10, 11, 12], [13], [14, 15]]),
-    Ragged.of([[20, 21], [22, 23, 24], [25]]),
-    Ragged.of([[3, 1], [1] * 3, [2]]),
-)
+from small_models import PAIRS
 
 
 def caption_lengths(num_pairs: int = 29_000) -> tuple[np.ndarray, np.ndarray]:
@@ -37,30 +21,6 @@ def caption_lengths(num_pairs: int = 29_000) -> tuple[np.ndarray, np.ndarray]:
 def plan(batch_tokens: int = 4096, num_parts: int = 1, seed: int = 1, num_pairs: int = 29_000) -> BatchPlan:
     source, target = caption_lengths(num_pairs)
     return BatchPlan(source, target, batch_tokens=batch_tokens, num_parts=num_parts, max_length=200, seed=seed)
-
-
-def test_a_batch_is_what_models_expect() -> None:
-    batch = make_batch(EXAMPLES, np.array([1, 0]))
-    assert batch.source.tolist() == [[1, 13, 2, 0, 0], [1, 10, 11, 12, 2]]
-    assert batch.target_in.tolist() == [[1, 22, 23, 24], [1, 20, 21, 0]]
-    assert batch.target_out.tolist() == [[22, 23, 24, 2], [20, 21, 2, 0]]
-    assert batch.positions.tolist() == [[1, 1, 1, 2], [3, 1, 4, 0]]
-    assert batch.previous_positions.tolist() == [[0, 1, 1, 1], [0, 3, 1, 0]]
-    assert batch.num_target_tokens == 7
-    assert batch.source.dtype == torch.int64
-
-
-def test_without_alignments_only_the_end_has_a_position() -> None:
-    batch = make_batch(Examples(EXAMPLES.sources, EXAMPLES.targets, None), np.array([0, 2]))
-    assert batch.positions.tolist() == [[0, 0, 4], [0, 3, 0]]
-    assert not batch.previous_positions.any()
-
-
-def test_moving_a_batch_keeps_its_content() -> None:
-    batch = make_batch(EXAMPLES, np.array([1, 0]))
-    moved = batch.to(torch.device("cpu"))
-    assert moved.num_target_tokens == batch.num_target_tokens
-    assert all(torch.equal(a, b) for a, b in zip(moved.tensors, batch.tensors, strict=True))
 
 
 @pytest.mark.parametrize(("batch_tokens", "num_parts"), [(4096, 1), (4096, 4), (60, 3)])
@@ -124,6 +84,6 @@ def test_too_few_pairs_are_refused() -> None:
 
 
 def test_validation_reads_every_pair_once() -> None:
-    batches = list(batches_of_all(EXAMPLES, batch_tokens=4))
-    assert sum(batch.num_target_tokens for batch in batches) == 9
-    assert sum(len(batch.source) for batch in batches) == 3
+    groups = group_all(PAIRS, batch_tokens=4)
+    assert len(groups) == 3
+    assert sorted(np.concatenate(groups)) == [0, 1, 2]

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from alidade.corpus.batching import Batch
+from alidade.models.batch import Batch
 from alidade.models.jumps import jumps_to_positions
 from alidade.text.vocabulary import BOS
 from small_models import BEAM, LENGTHS, VOCABULARY, jumps_model, lexical_model, random_batch

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from alidade.config import RnnJumpsSettings, RnnSettings
-from alidade.corpus.batching import Batch
+from alidade.models.batch import Batch
 from alidade.models.system import build_system
 from small_models import LENGTHS, VOCABULARY, jumps_model, lexical_model, random_batch, to_grid
 

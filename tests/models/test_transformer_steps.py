@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from alidade.corpus.batching import Batch
+from alidade.models.batch import Batch
 from alidade.models.jumps import jumps_to_positions
 from small_models import BEAM, LENGTHS, VOCABULARY, jumps_model, lexical_model, random_batch, to_grid
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from alidade.config import TransformerJumpsSettings, TransformerSettings
-from alidade.corpus.batching import Batch
 from alidade.errors import AlidadeError
+from alidade.models.batch import Batch
 from alidade.models.layers import Dropout
 from alidade.models.system import build_system
 from small_models import LENGTHS, VOCABULARY, jumps_model, lexical_model, random_batch, to_grid

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from alidade.corpus.batching import Batch, make_batch
 from alidade.corpus.store import PreparedCorpus
+from alidade.models.batch import Batch, make_batch
 from alidade.models.system import System, build_system
 from alidade.training.objective import Objective
 from small_runs import ALIGNED, JUMPS, RNN, RNN_BIASED, RNN_JUMPS, TRANSFORMER, run_config

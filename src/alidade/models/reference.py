@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from alidade.corpus.batching import Batch
+from alidade.models.batch import Batch
 from alidade.models.jumps import jumps_to_positions
 from alidade.models.system import System
 from alidade.search.roles import Asked, Floats, Ints, RowPieces

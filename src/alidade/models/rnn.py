@@ -49,7 +49,7 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 
-from alidade.corpus.batching import Batch
+from alidade.models.batch import Batch
 from alidade.models.layers import Dropout, Linear, Memory, Output, padding_mask, pick_states
 from alidade.models.transformer import Tying, real_tokens
 from alidade.text.vocabulary import PAD

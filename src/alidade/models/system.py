@@ -20,9 +20,9 @@ from alidade.config import (
     TransformerJumpsSettings,
     TransformerSettings,
 )
-from alidade.corpus.batching import Batch
 from alidade.errors import AlidadeError
 from alidade.model_folder import MODEL_FILE, WEIGHTS_FILE, ModelFolder, read_weights
+from alidade.models.batch import Batch
 from alidade.models.jumps import TransformerJumps
 from alidade.models.layers import Shape
 from alidade.models.rnn import Rnn, RnnBiased, RnnJumps

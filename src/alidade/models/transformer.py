@@ -25,7 +25,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from alidade.corpus.batching import Batch
+from alidade.models.batch import Batch
 from alidade.models.layers import Embedding, Encoder, Linear, Memory, Output, Shape, pick_states
 from alidade.text.vocabulary import PAD
 

@@ -23,11 +23,12 @@ from rich.console import Console
 from torch import Tensor
 
 from alidade.config import TrainConfig, TrainingSettings
-from alidade.corpus.batching import BatchPlan, Update, batches_of_all, make_batch
+from alidade.corpus.batching import BatchPlan, Update, group_all
 from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
 from alidade.hardware import has_onednn, keep_freed_memory
 from alidade.io import hold_folder
+from alidade.models.batch import make_batch
 from alidade.models.layers import round_factors
 from alidade.models.system import Role, System, build_system, initialise_from
 from alidade.training.checks import check_resuming, check_training
@@ -239,7 +240,7 @@ class Trainer:
 
     def _validate_roles(self) -> dict[Role, Tally]:
         assert self.corpus.dev is not None  # check_training has seen to it
-        return validate(self.system, batches_of_all(self.corpus.dev, DEV_BATCH_TOKENS), self.fabric)
+        return validate(self.system, self.corpus.dev, group_all(self.corpus.dev, DEV_BATCH_TOKENS), self.fabric)
 
     def _dev_loss(self, tallies: dict[Role, Tally]) -> float:
         """What snapshots are compared by."""

@@ -31,8 +31,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from alidade.config import TrainingSettings
-from alidade.corpus.batching import Batch
 from alidade.hardware import has_onednn, multiply, multiply_matrices
+from alidade.models.batch import Batch
 from alidade.models.layers import Linear
 from alidade.models.system import Role, System
 

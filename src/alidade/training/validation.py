@@ -6,7 +6,7 @@ perplexity is that of jumps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -14,30 +14,32 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from alidade.corpus.batching import Batch
+from alidade.corpus.arrays import Integers
+from alidade.corpus.batching import Pairs
 from alidade.corpus.store import Split
 from alidade.evaluation.metrics import Tokenisation, corpus_bleu
 from alidade.io import read_json, write_json
+from alidade.models.batch import make_batch
 from alidade.models.system import Role, System
+from alidade.text.languages import is_chinese
 from alidade.training.objective import Tally, role_losses
 from alidade.translator import Translator
 
 
 @torch.no_grad()
-def validate(system: System, batches: Iterable[Batch], fabric: Fabric) -> dict[Role, Tally]:
-    """How all roles did, with the batches shared out among the processes."""
+def validate(system: System, pairs: Pairs, groups: Sequence[Integers], fabric: Fabric) -> dict[Role, Tally]:
+    """How all roles did on groups of pairs, each a batch, which the processes share out among themselves."""
     was_training = [module for module in system.modules() if module.training]
     system.eval()
     totals = torch.zeros(len(system.roles), 2, dtype=torch.float64)
-    num_tokens = 0
-    for number, batch in enumerate(batches):
-        num_tokens += batch.num_target_tokens
-        if number % fabric.world_size == fabric.global_rank:
-            with fabric.autocast():
-                losses = role_losses(system, batch.to(fabric.device), system.roles)
-            totals += torch.stack([torch.stack([loss.nll, loss.num_correct]) for loss in losses.values()]).cpu()
+    for group in groups[fabric.global_rank :: fabric.world_size]:
+        with fabric.autocast():
+            losses = role_losses(system, make_batch(pairs, group).to(fabric.device), system.roles)
+        totals += torch.stack([torch.stack([loss.nll, loss.num_correct]) for loss in losses.values()]).cpu()
     for module in was_training:
         module.training = True
+    lengths = pairs.targets.lengths
+    num_tokens = sum(int(lengths[group].sum()) + len(group) for group in groups)  # with a `</s>` each
     sums = cast("Tensor", fabric.all_reduce(totals.to(fabric.device), reduce_op="sum")).tolist()
     return {
         role: Tally(nll, num_correct, num_tokens) for role, (nll, num_correct) in zip(system.roles, sums, strict=True)
@@ -60,5 +62,5 @@ def dev_bleu(model: Path, dev: Split, target_language: str, folder: Path, fabric
         hypotheses[rank :: fabric.world_size] = read_json(part)
     fabric.barrier()
     parts[fabric.global_rank].unlink()
-    tokenisation: Tokenisation = "zh" if target_language == "zh" else "13a"
+    tokenisation: Tokenisation = "zh" if is_chinese(target_language) else "13a"
     return corpus_bleu(hypotheses, list(dev.target_texts()), tokenisation=tokenisation).value
