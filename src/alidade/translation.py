@@ -147,14 +147,15 @@ def join_parts(
     joined = [*parts[0]]
     for gap, candidates in zip(source_gaps, parts[1:], strict=True):
         pairs = sorted(itertools.product(joined, candidates), key=lambda pair: -(pair[0].score + pair[1].score))
-        joined = [_append(*pair, gap, target_gap) for pair in pairs[:num_best]]
+        joined = [append_translation(*pair, gap, target_gap) for pair in pairs[:num_best]]
     note = f"long text, cut into {len(parts)} parts"
     if not all(ends_with_sentence(part[0].source) for part in parts[:-1]):
         note += ", not all of them at a sentence's end"
     return [replace(one, notes=(note, *dict.fromkeys(one.notes))) for one in joined]
 
 
-def _append(first: Translation, second: Translation, source_gap: str, target_gap: str) -> Translation:
+def append_translation(first: Translation, second: Translation, source_gap: str, target_gap: str) -> Translation:
+    """One translation after another, with what stands between them in the source and in the target."""
     source_words, target_words = len(first.source.words), len(first.target.words)
     source_pieces, target_pieces = len(first.source), len(first.target)
     move = {link: Link(link.source + source_words, link.target + target_words) for link in second.alignment or ()}

@@ -44,6 +44,8 @@ from alidade.engine.system import EngineSystem, load_engine
 from alidade.errors import AlidadeError, ArgumentError, suggest_name
 from alidade.model_folder import ModelFolder, default_model, load_model_folder
 from alidade.parallel import available_cores, map_in_forks
+from alidade.protection.protect import Protection
+from alidade.protection.translate import PlainText, translate_protected
 from alidade.search.batches import map_batches
 from alidade.search.beam import BeamSearch
 from alidade.search.dictionary import DictionaryRestriction, TermSentence
@@ -52,6 +54,7 @@ from alidade.search.hypotheses import Hypothesis, Request, SearchResult
 from alidade.text.languages import is_written_without_spaces
 from alidade.text.sentences import TextPart, split_text
 from alidade.text.subwords import Encoding
+from alidade.text.words import TOKENISED
 from alidade.translation import Translation, join_parts, with_distinct_texts
 
 Mode = Literal["suggest", "require"]
@@ -183,16 +186,25 @@ class Translator:
         prefix: str | None = None,
         num_best: int = 1,
         with_links: bool = True,
+        protect: bool = True,
     ) -> Translation:
-        """Translate one text.
+        """Translate one text, of one sentence or several.
 
         dictionary: wanted translations; mode: "suggest" takes its entries where they fit, "require" all of them.
         prefix: whole words that the translation begins with. num_best: that many translations with different texts, as
         far as there are; the others are the first one's `alternatives`. with_links: say which word comes from which.
+        protect: placeholders, tags, addresses and the like come out as they are, and sentences are translated one by
+        one; False: the model reads the text as it stands, and writes what it likes.
         """
         prefixes = None if prefix is None else [prefix]
         return self.translate_all(
-            [text], dictionary=dictionary, mode=mode, prefixes=prefixes, num_best=num_best, with_links=with_links
+            [text],
+            dictionary=dictionary,
+            mode=mode,
+            prefixes=prefixes,
+            num_best=num_best,
+            with_links=with_links,
+            protect=protect,
         )[0]
 
     def translate_all(
@@ -204,6 +216,7 @@ class Translator:
         prefixes: Iterable[str] | None = None,
         num_best: int = 1,
         with_links: bool = True,
+        protect: bool = True,
         first_number: int = 1,
     ) -> list[Translation]:
         """Translate texts; the translations are in their order. The options are those of `translate`.
@@ -218,10 +231,25 @@ class Translator:
         _check_mode(mode)
         _check_count("num_best", num_best)
         loaded = self.load_dictionary(dictionary)
-        tasks = [
-            self._task(text, prefix, loaded, number)
+        plain = [
+            PlainText(text, prefix, number)
             for number, (text, prefix) in enumerate(zip(texts, given_prefixes, strict=True), start=first_number)
         ]
+        if not protect or self.languages[0] == TOKENISED:
+            return self._translate_plain(plain, loaded, mode, num_best, with_links)
+
+        def translate(sentences: Sequence[PlainText], must_use_all: bool) -> list[Translation]:
+            needs_links = with_links or not self.is_assisted
+            return self._translate_plain(sentences, loaded, "require" if must_use_all else mode, num_best, needs_links)
+
+        translations = translate_protected(plain, self._protection, translate, loaded, num_best)
+        return translations if with_links else [_without_links(translation) for translation in translations]
+
+    def _translate_plain(
+        self, texts: Sequence[PlainText], dictionary: Dictionary | None, mode: Mode, num_best: int, with_links: bool
+    ) -> list[Translation]:
+        """Translate texts as they stand, each as one sentence unless it is too long."""
+        tasks = [self._task(text, dictionary) for text in texts]
         found = iter(self._search_all([part for task in tasks for part in task.parts], num_best, mode))
         candidates = [[next(found) for _ in task.parts] for task in tasks]
         if with_links:
@@ -238,6 +266,7 @@ class Translator:
         prefixes: Iterable[str] | None = None,
         num_best: int = 1,
         with_links: bool = True,
+        protect: bool = True,
         first_number: int = 1,
         workers: int = 1,
     ) -> Iterator[Translation]:
@@ -251,7 +280,7 @@ class Translator:
         _check_count("workers", workers)
         if isinstance(lines, str):
             raise ArgumentError("lines: a list or an iterator of texts is needed, and this is one text")
-        job = _Job(self, self.load_dictionary(dictionary), mode, num_best, with_links)
+        job = _Job(self, self.load_dictionary(dictionary), mode, num_best, with_links, protect)
         chunks = _chunks(lines, prefixes, first_number, BATCHES_A_WINDOW * self.batch_size)
         return itertools.chain.from_iterable(map_in_forks(job, chunks, workers))
 
@@ -272,16 +301,23 @@ class Translator:
         targets = dict.fromkeys([self.model.normalise_target(target) for target in entry.targets])
         return replace(entry, source=self.model.normalise_source(entry.source), targets=tuple(targets))
 
-    def _task(self, text: str, prefix: str, dictionary: Dictionary | None, number: int) -> _Task:
-        normalised = self.model.normalise_source(text)
+    @functools.cached_property
+    def _protection(self) -> Protection:
+        return Protection(self.model.source_subwords, self.model.target_subwords)
+
+    def _task(self, text: PlainText, dictionary: Dictionary | None) -> _Task:
+        normalised = self.model.normalise_source(text.text)
         stretches = split_text(normalised, self.model.source_subwords, self.settings.max_source_length)
-        matches = self._matches(normalised, stretches, dictionary, number)
+        matches = self._matches(normalised, stretches, dictionary, text.number)
+        if text.required:
+            required = self._matches(normalised, stretches, Dictionary(text.required), text.number)
+            matches = [_united(own, others) for own, others in zip(required, matches, strict=True)]
         parts = [_Part(one.encoding, (), found) for one, found in zip(stretches, matches, strict=True)]
-        if prefix:
-            ids = self.model.target_subwords.encode(self.model.normalise_target(prefix)).ids
+        if text.prefix:
+            ids = self.model.target_subwords.encode(self.model.normalise_target(text.prefix)).ids
             parts[0] = replace(parts[0], prefix=ids)
         gaps = [normalised[one.end : other.start] for one, other in itertools.pairwise(stretches)]
-        return _Task(text, tuple(parts), tuple(gaps))
+        return _Task(text.text, tuple(parts), tuple(gaps))
 
     def _matches(
         self, text: str, stretches: Sequence[TextPart], dictionary: Dictionary | None, number: int
@@ -448,6 +484,7 @@ class _Job:
     mode: Mode
     num_best: int
     with_links: bool
+    protect: bool
 
     def __call__(self, chunk: _Chunk) -> list[Translation]:
         first_number, lines, prefixes = chunk
@@ -458,6 +495,7 @@ class _Job:
             prefixes=prefixes,
             num_best=self.num_best,
             with_links=self.with_links,
+            protect=self.protect,
             first_number=first_number,
         )
 
@@ -519,6 +557,18 @@ def _entry_of_item(source: object, target: object) -> Entry:
             f"dictionary: {source!r}: {target!r} is no entry; a text and its translation, or a list of them, are needed"
         )
     return make_entry(source, [form.replace(r"\|", "|") for form in forms], origin=f'dictionary, "{source}"')
+
+
+def _united(first: Sequence[Match], second: Sequence[Match]) -> tuple[Match, ...]:
+    """Matches of two dictionaries, from left to right; where they overlap, the first one's."""
+    taken = {word for match in first for word in match.words}
+    others = [match for match in second if taken.isdisjoint(match.words)]
+    return tuple(sorted([*first, *others], key=lambda match: match.words.start))
+
+
+def _without_links(translation: Translation) -> Translation:
+    alternatives = tuple([_without_links(other) for other in translation.alternatives])
+    return replace(translation, alignment=None, confidences={}, alternatives=alternatives)
 
 
 def _matches_inside(part: TextPart, whole: Encoding, matches: Iterable[Match]) -> Iterator[Match]:

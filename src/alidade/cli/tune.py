@@ -49,7 +49,7 @@ def tune(
 
     def score(settings: SearchSettings) -> float:
         changed = Translator(translator.model, settings, batch_size=batch_size)
-        translations = changed.translate_all(sources, with_links=False)
+        translations = changed.translate_all(sources, with_links=False, protect=False)
         return float(bleu.corpus_score([translation.text for translation in translations], [references]).score)
 
     trials = []

@@ -248,8 +248,8 @@ def translate_in_mode(
 ) -> list[Translation]:
     """Translate with the dictionary in this mode, or without it; the translations have no links yet."""
     if mode is None:
-        return translator.translate_all(sources, with_links=False)
-    return translator.translate_all(sources, dictionary=dictionary, mode=mode, with_links=False)
+        return translator.translate_all(sources, with_links=False, protect=False)
+    return translator.translate_all(sources, dictionary=dictionary, mode=mode, with_links=False, protect=False)
 
 
 def _cases(
