@@ -5,7 +5,8 @@
 First a dictionary that says nothing new: two one-to-one linked words of each translation are its entries, for that
 sentence only; a dictionary that only restricts changes nothing then. Then real entries, from a file, or simulated from
 the target (paper, section 7; linked by the system itself): how many are used and placed, and what the sentences lost by
-them, each compared with the same system's translation without the dictionary. Without either, only the first.
+them, each compared with the same system's translation without the dictionary. Without either, only the first. With
+--lemmas, all entries are base forms, as in a termbase, and are measured as they are and inflected.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from alidade.aligner import align
 from alidade.alignment.links import Alignment
 from alidade.dictionary.entries import Dictionary, Entry, make_entry
 from alidade.dictionary.files import load_dictionary
+from alidade.dictionary.inflection import base_form
 from alidade.dictionary.simulation import ReferencePair, load_stop_words, one_to_one_links, simulate_dictionary
 from alidade.errors import AlidadeError
 from alidade.evaluation.metrics import score_translations
@@ -42,15 +44,21 @@ def main() -> None:
     translator = Translator(arguments.model)
     sources = read_texts(arguments.source, arguments.limit)
     plain = translator.translate_all(sources)
-    results: dict[str, object] = {
-        "says nothing new": measure_no_op(translator, sources, plain, arguments.modes, arguments.show)
-    }
+    results: dict[str, object] = {}
+    if not arguments.only_real:
+        results["says nothing new"] = measure_no_op(translator, sources, plain, arguments.modes, arguments.show)
     references = None if arguments.target is None else read_texts(arguments.target, arguments.limit)
     if references is not None and len(references) != len(sources):
         raise AlidadeError(f"{arguments.source} and {arguments.target} have different numbers of lines")
     dictionary = real_dictionary(arguments.dictionary, translator, sources, references, plain)
-    if dictionary:
+    if dictionary and arguments.lemmas:
+        dictionary = dictionary_of_lemmas(dictionary, languages_of(translator))
+    if dictionary and not arguments.inflect:
         results["real entries"] = measure_real(translator, sources, references, plain, dictionary, arguments)
+    if dictionary and (arguments.inflect or arguments.lemmas):
+        print("\nthe same entries, inflected")
+        inflected = dictionary.inflected(languages_of(translator)[0])
+        results["inflected"] = measure_real(translator, sources, references, plain, inflected, arguments)
     if arguments.json is not None:
         write_json(arguments.json, results)
 
@@ -61,6 +69,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--target", type=Path, help="reference translations: for BLEU and TER, or to simulate entries")
     parser.add_argument("--dictionary", type=Path, help="a TSV, CSV or TBX file")
+    parser.add_argument("--inflect", action="store_true", help="the entries inflect")
+    parser.add_argument("--lemmas", action="store_true", help="make base forms of the entries, and inflect them too")
+    parser.add_argument("--only-real", action="store_true", help="leave out the dictionary that says nothing new")
     parser.add_argument("--limit", type=int, help="only the first so many sentences")
     parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES)
     parser.add_argument("--show", type=int, default=0, help="print so many sentences that changed or were damaged")
@@ -92,6 +103,21 @@ def real_dictionary(
         for one, other in zip(linked, plain, strict=True)
     ]
     return Dictionary(simulate_dictionary(pairs, source_language, target_language).entries)
+
+
+def dictionary_of_lemmas(dictionary: Dictionary, languages: tuple[str, str]) -> Dictionary:
+    """The same entries as a termbase would have them."""
+    source, target = languages
+    return Dictionary(
+        [
+            replace(
+                entry,
+                source=base_form(entry.source, source),
+                targets=tuple([base_form(form, target) for form in entry.targets]),
+            )
+            for entry in dictionary.entries
+        ]
+    )
 
 
 def languages_of(translator: Translator) -> tuple[str, str]:

@@ -27,7 +27,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from alidade.search.dictionary_constraints import Mode
 
 from alidade.corpus.links import align_like_corpus
 from alidade.corpus.store import PreparedCorpus
@@ -40,7 +39,7 @@ from alidade.evaluation.terms import TermRun, evaluate_terms, translate_in_mode
 from alidade.io import read_lines, write_aside
 from alidade.text.normalise import normalise_text
 from alidade.text.words import split_words
-from alidade.translator import Translator
+from alidade.translator import Mode, Translator
 
 MODES: tuple[Mode | None, ...] = (None, "suggest", "require")
 

@@ -38,6 +38,7 @@ def test_forms_have_the_words_capitals_and_todays_spelling() -> None:
     assert all(form.islower() for form in forms_of_word("rot", "de"))
     assert not any("î" in form[1:] or "ş" in form for form in forms_of_word("merge", "ro"))
     assert forms_of_word("NATO", "en") == ("NATO",)
+    assert all(form.startswith("locuin") for form in forms_of_word("locuință", "ro"))
 
 
 def test_there_are_few_forms_and_the_nearest_come_first() -> None:
@@ -54,14 +55,25 @@ def test_there_are_few_forms_and_the_nearest_come_first() -> None:
         ("to open", "en", {"to open", "open", "opened"}),
         ("fișier de configurare", "ro", {"fișiere de configurare", "fișierului de configurare"}),
         ("Haus der Kulturen", "de", {"Häuser der Kulturen"}),
-        ("rote Karte", "de", {"rote Karten"}),
+        ("rote Karte", "de", {"rote Karten", "roten Karte", "roten Karten"}),
+        ("disc dur", "ro", {"discul dur", "discuri dure", "discurilor dure"}),
     ],
 )
-def test_of_a_term_of_several_words_the_head_inflects(term: str, language: str, some: set[str]) -> None:
+def test_of_several_words_the_head_inflects_and_what_agrees_with_it(term: str, language: str, some: set[str]) -> None:
     forms = inflected_forms(term, language)
     assert forms[0] == term
     assert some <= set(forms)
     assert {base_form(form, language) for form in some} == {base_form(term, language)}
+
+
+def test_romanian_adjectives_agree_in_number() -> None:
+    forms = inflected_forms("disc dur", "ro")
+    assert {"discul dur", "discului dur", "discurile dure"} <= set(forms)
+    assert not {"disc dure", "discul duri", "discuri duri"} & set(forms)
+    forms = inflected_forms("mașină roșie", "ro")
+    assert {"mașina roșie", "mașini roșii", "mașinii roșii", "mașinilor roșii"} <= set(forms)
+    assert "mașina roșii" not in forms
+    assert "fișiere sursă" in inflected_forms("fișier sursă", "ro")
 
 
 def test_a_language_without_a_table_does_not_inflect() -> None:

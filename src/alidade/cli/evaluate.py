@@ -10,6 +10,7 @@ import typer
 
 from alidade.cli.options import (
     BatchSizeOption,
+    InflectOption,
     ModelOption,
     SearchSetOption,
     ThreadsOption,
@@ -108,6 +109,7 @@ def terms(
     dictionaries: Annotated[
         list[Path], typer.Option("--dictionary", "-d", help="Wanted translations: a TSV, CSV or TBX file.")
     ],
+    inflect: InflectOption = False,
     model: ModelOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A folder for the translations, a file for each way.")
@@ -141,7 +143,7 @@ def terms(
     set_threads(threads)
     translator = Translator(model, batch_size=batch_size, **search_changes(overrides))
     languages = translator.model.source_subwords.language, translator.model.target_subwords.language
-    dictionary = load_dictionary(dictionaries, languages=languages)
+    dictionary = load_dictionary(dictionaries, languages=languages, inflect=inflect)
     sources, references = list(read_lines(source)), list(read_lines(reference))
     require_parallel(references, [sources], "source")
     runs = evaluate_terms(translator, sources, references, dictionary, tokenisation=tokenisation, repeats=repeats)

@@ -2,15 +2,17 @@
 
 Termbases hold base forms, texts do not. The source of an entry that inflects matches by its base form, and its target
 may be written in any form that simplemma's table for the language has, so that the model can choose the one that fits.
-Of a term of several words one inflects, its head: the last word in English or German ("hard disks"), unless a
-preposition follows it ("houses of cards"), and the first in Romance languages ("fișiere de configurare").
+Of a term of several words its head inflects: the last word in English or German ("hard disks"), unless a preposition
+follows it ("houses of cards"), and the first in Romance languages ("fișiere de configurare"). Where adjectives agree
+with it, those beside it inflect too ("discuri dure", "roten Karten").
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from itertools import pairwise, takewhile
+import itertools
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from alidade.errors import AlidadeError
 from alidade.text.words import Word, split_words
@@ -18,8 +20,15 @@ from alidade.text.words import Word, split_words
 MAX_FORMS = 24
 """So many forms of a word are allowed, those most like it: enough for any noun or adjective, and few enough that the
 search's choice stays small. (Romanian verbs have up to 70 in the table, most of them rare or old.)"""
+_MAX_PHRASE_FORMS = 64
+_MAX_AGREEING_FORMS = 6
 _MIN_COMPOUND_PART = 4
 _HEAD_FIRST = ("ca", "es", "fr", "gl", "it", "pt", "ro")
+_AGREEING_BEFORE = (
+    *("bg", "bs", "cs", "da", "de", "el", "hr", "is", "lt", "lv", "mk", "nb", "nl", "nn"),
+    *("pl", "ru", "sk", "sl", "sr", "sv", "uk"),
+)
+"""Here adjectives stand before their noun and agree with it."""
 _LINKING_WORDS = {
     "en": "of for in on at to with without from by as per and or",
     "de": "der des die das dem den von vom für in im mit ohne zu zur zum auf aus an am bei und oder",
@@ -45,28 +54,81 @@ def can_inflect(language: str) -> bool:
 
 @functools.lru_cache(maxsize=1 << 16)
 def base_form(phrase: str, language: str) -> str:
-    """A phrase whose head has its base form: "hard disk" of "hard disks", "open" of "to open"."""
+    """A phrase with the base forms of what inflects in it: "hard disk" of "hard disks", "open" of "to open"."""
     words = split_words(phrase, language)
     if not words or not can_inflect(language):
         return phrase
-    first = 1 if _has_particle(words, language) else 0
-    head = words[_head(words, language)]
-    start = words[first].start
-    return phrase[start : head.start] + _lemma(head.text, _primary(language)) + phrase[head.end :]
+    term = _Term.of(words, _primary(language))
+    return term.rewrite(phrase, {number: _lemma(words[number].text, term.language) for number in term.inflecting})
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def inflected_forms(phrase: str, language: str, most: int = MAX_FORMS) -> tuple[str, ...]:
-    """The phrase as it is, and with its head in other forms, those most like it first."""
+def inflected_forms(phrase: str, language: str) -> tuple[str, ...]:
+    """The phrase as it is, and in other forms, those most like it first."""
     words = split_words(phrase, language)
     if not words or not can_inflect(language):
         return (phrase,)
-    head = words[_head(words, language)]
-    start = words[1].start if _has_particle(words, language) else 0
-    forms = [
-        phrase[start : head.start] + form + phrase[head.end :] for form in forms_of_word(head.text, _primary(language))
-    ]
-    return tuple(dict.fromkeys([phrase, *forms]))[:most]
+    term = _Term.of(words, _primary(language))
+    head = words[term.head].text
+    forms = [phrase]
+    for form in forms_of_word(head, term.language)[:MAX_FORMS]:
+        choices = [_agreeing_forms(words[number].text, head, form, term) for number in term.agreeing]
+        forms += [
+            term.rewrite(phrase, dict(zip(term.inflecting, (form, *chosen), strict=True)))
+            for chosen in itertools.product(*choices)
+        ]
+    return tuple(dict.fromkeys(forms))[:_MAX_PHRASE_FORMS]
+
+
+def _agreeing_forms(word: str, head: str, head_form: str, term: _Term) -> tuple[str, ...]:
+    """The forms of an adjective that may go with a form of its noun."""
+    if term.language == "ro":
+        return _agree_in_romanian(word, head, head_form)
+    return forms_of_word(word, term.language)[: max(_MAX_AGREEING_FORMS // len(term.agreeing), 1)]
+
+
+def _agree_in_romanian(word: str, head: str, head_form: str) -> tuple[str, ...]:
+    """As it is given with a singular noun; with others a plural, which feminines also have in the genitive. A noun that
+    stands where an adjective might ("fișiere sursă") stays as it is."""
+    singular = [head, *[head + ending for ending in ("l", "ul", "le", "lui", "ului", "a")], f"{head[:-1]}a"]
+    if head_form in singular:
+        return (word,)
+    forms = {*forms_of_word(word, "ro"), *forms_of_word(_lemma(word, "ro"), "ro")} - {word}
+    bare = sorted([form for form in forms if form.removesuffix("le") not in forms - {form}], key=len)
+    plurals = {ending: next((form for form in bare if form.endswith(ending)), "") for ending in ("e", "i")}
+    is_in_e = word.endswith("ă") or head_form.endswith(("uri", "urile", "urilor", "e", "ele", "elor"))
+    chosen = [plurals["e"] or plurals["i"]] if is_in_e else [plurals["i"], plurals["e"]]
+    return tuple(dict.fromkeys([*filter(None, chosen), word]))
+
+
+class _Term(NamedTuple):
+    """The words of a term, and which of them inflect."""
+
+    words: tuple[Word, ...]
+    language: str
+    first: int
+    """1 after a verb's particle, else 0."""
+    head: int
+    agreeing: tuple[int, ...]
+
+    @classmethod
+    def of(cls, words: tuple[Word, ...], language: str) -> _Term:
+        if len(words) > 1 and words[0].text.casefold() == _PARTICLES.get(language):
+            return cls(words, language, 1, 1, ())
+        head = _head(words, language)
+        return cls(words, language, 0, head, _agreeing(words, head, language))
+
+    @property
+    def inflecting(self) -> tuple[int, ...]:
+        return self.head, *self.agreeing
+
+    def rewrite(self, phrase: str, forms: Mapping[int, str]) -> str:
+        """The phrase with other words in the places of some, and without a particle."""
+        text, end = "", self.words[self.first].start
+        for number in sorted(forms):
+            text += phrase[end : self.words[number].start] + forms[number]
+            end = self.words[number].end
+        return text + phrase[end:]
 
 
 @functools.lru_cache(maxsize=1 << 16)
@@ -76,7 +138,10 @@ def forms_of_word(word: str, language: str) -> tuple[str, ...]:
         return (word,)
     found = [_modern(form, language) for form in _related_words(word, language)]
     forms = {form for form in found if _is_regular(form, word, language)} - {word}
-    return (word, *sorted(forms, key=lambda form: (_distance(word, form), len(form), form)))
+    ranked = [word, *sorted(forms, key=lambda form: (_distance(word, form), len(form), form))]
+    if language == "ro":
+        ranked = [form for number, form in enumerate(ranked) if not _is_old_spelling(form, ranked[:number])]
+    return tuple(ranked)
 
 
 def _related_words(word: str, language: str) -> list[str]:
@@ -115,37 +180,55 @@ def _is_regular(form: str, word: str, language: str) -> bool:
     return all(character.isalpha() or character in word for character in form)
 
 
+def _is_old_spelling(form: str, nearer: Collection[str]) -> bool:
+    """Whether a form, "lăcuința", is one nearer to the word, "locuința", but for a letter in its first half."""
+    start, end = form[: (len(form) + 1) // 2], form[(len(form) + 1) // 2 :]
+    return any(
+        len(other) == len(form)
+        and other.endswith(end)
+        and sum([one != two for one, two in zip(start, other, strict=False)]) == 1
+        for other in nearer
+    )
+
+
 def _modern(form: str, language: str) -> str:
     return form.translate(_COMMA_BELOW) if language == "ro" else form
 
 
 def _distance(word: str, form: str) -> int:
     """How many letters follow what the two begin with; a form that begins otherwise is far."""
-    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(word, form, strict=False))))
+    shared = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], zip(word, form, strict=False))))
     return len(word) + len(form) - 2 * shared
 
 
 def _head(words: tuple[Word, ...], language: str) -> int:
-    """Which word of a term inflects."""
-    language = _primary(language)
-    first = 1 if _has_particle(words, language) else 0
-    candidates = [number for number, word in enumerate(words) if number >= first and not word.is_punctuation]
-    if not candidates:
-        return first if first < len(words) else 0
-    if first:  # a verb
-        return candidates[0]
+    """Which word of a term the others belong to."""
+    candidates = [number for number, word in enumerate(words) if not word.is_punctuation] or [0]
     if language in _HEAD_FIRST:
         skipped = _FUNCTION_WORDS.get(language, "").split()
         return next((n for n in candidates if words[n].text.casefold() not in skipped), candidates[0])
     linking = _LINKING_WORDS.get(language, "").split()
-    for before, number in pairwise(candidates):
+    for before, number in itertools.pairwise(candidates):
         if words[number].text.casefold() in linking:
             return before
     return candidates[-1]
 
 
-def _has_particle(words: tuple[Word, ...], language: str) -> bool:
-    return len(words) > 1 and words[0].text.casefold() == _PARTICLES.get(_primary(language))
+def _agreeing(words: tuple[Word, ...], head: int, language: str) -> tuple[int, ...]:
+    """The words beside the head that may be adjectives."""
+    if language in _HEAD_FIRST:
+        beside = range(head + 1, len(words))
+        others = _FUNCTION_WORDS.get(language, "").split()
+    elif language in _AGREEING_BEFORE:
+        beside = range(head - 1, -1, -1)
+        others = []
+    else:
+        return ()
+    return tuple(
+        itertools.takewhile(
+            lambda number: words[number].text[0].islower() and words[number].text.casefold() not in others, beside
+        )
+    )
 
 
 @functools.lru_cache(maxsize=1 << 16)

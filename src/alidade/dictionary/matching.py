@@ -11,6 +11,7 @@ terms in capitals, a capitalised source allows a capitalised target, and so does
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -244,13 +245,15 @@ def _distinct(texts: Iterable[str]) -> list[str]:
 
 
 def _encode(texts: Sequence[_Text], subwords: Subwords) -> tuple[Form, ...]:
-    forms = [
-        Form(
-            text.written,
-            subwords.encode(text.written).ids,
-            subwords.encode(text.written, after_space=False).ids,
-            text.starts_sentence,
-        )
-        for text in texts
-    ]
+    forms = [_form(text, subwords) for text in texts]
     return tuple([form for form in forms if UNK not in form.after_space + form.glued])
+
+
+@functools.lru_cache(maxsize=1 << 14)  # an entry that inflects has dozens, and occurs again
+def _form(text: _Text, subwords: Subwords) -> Form:
+    return Form(
+        text.written,
+        subwords.encode(text.written).ids,
+        subwords.encode(text.written, after_space=False).ids,
+        text.starts_sentence,
+    )
