@@ -339,9 +339,9 @@ class _Step:
         self.model = model
         self.graph = model.new_graph()
         self.layers = Layers(self.graph, model.shape)
-        self.source_mask = self.graph.input("source_mask", np.float32, ["B", 1, 1, "S"])
         self._queries = queries
         self._mask: Value | None = None
+        self._source_mask: Value | None = None
         self._attention: list[Value] = []
 
     @property
@@ -350,6 +350,13 @@ class _Step:
         if self._mask is None:
             self._mask = self.graph.input("mask", np.float32, ["B", 1, self._queries, "n"])
         return self._mask
+
+    @property
+    def source_mask(self) -> Value:
+        """(B, 1, 1, S): like `mask`, for there is no layer once a row if only the top layer is assisted."""
+        if self._source_mask is None:
+            self._source_mask = self.graph.input("source_mask", np.float32, ["B", 1, 1, "S"])
+        return self._source_mask
 
     def inputs(self, number: int, x: Value) -> Value:
         """Queries, keys and values, whose latter two are handed out for the cache."""
