@@ -20,7 +20,7 @@ import regex
 from alidade.dictionary.entries import Dictionary
 from alidade.text.markup import BREAKS, Mark, Role, role_of_tag
 from alidade.text.placeholders import BETWEEN_WORDS, Placeholder, closing_brace, find_placeholders
-from alidade.text.segmentation import split_sentences
+from alidade.text.sentences import split_sentences
 from alidade.text.subwords import Subwords
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alidade.text.segmentation import split_sentences
+from alidade.text.sentences import split_sentences
 
 
 def sentences(text: str, language: str = "en") -> list[str]:
