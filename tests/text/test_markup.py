@@ -19,8 +19,8 @@ def carry(source: str, target: str, links: str) -> str:
     marks, num_source = read_marks(source)
     words = target.split()
     pairs = [tuple(map(int, link.split("-"))) for link in links.split()]
-    sources = [[i for i, j in pairs if j == word] for word in range(len(words))]
-    placed = place_marks(build_tree(marks, num_source), sources)
+    weights = [{i: 1.0 for i, j in pairs if j == word} for word in range(len(words))]
+    placed = place_marks(build_tree(marks, num_source), weights)
     return assemble(words, ["", *[" "] * (len(words) - 1), ""], placed).text
 
 

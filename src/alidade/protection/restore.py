@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import regex
 
 from alidade.alignment.links import Alignment, Link
 from alidade.alignment.positions import links_of_words
 from alidade.dictionary.entries import Entry
 from alidade.protection.protect import ProtectedText, Sentence, StandIn
-from alidade.text.markup import Placed, assemble, build_tree, place_marks, place_of
+from alidade.text.markup import Placed, Weights, assemble, build_tree, place_marks, place_of
 from alidade.text.normalise import spans_in_original
 from alidade.text.placeholders import find_placeholders
 from alidade.text.subwords import Encoding
@@ -81,7 +82,31 @@ def restore(text: ProtectedText, translations: Iterator[Translation], empty: Tra
         for one in text.stand_ins
         if one.branches
     }
-    return _Restorer(text, joined, written).restore()
+    weights: list[Weights] = []
+    num_source = 0
+    for part in parts if text.marks else ():
+        weights += [{num_source + source: weight for source, weight in one.items()} for one in _weights_of_words(part)]
+        num_source += len(part.source.words)
+    return _Restorer(text, joined, written, weights).restore()
+
+
+def _weights_of_words(part: Translation) -> list[Weights]:
+    """For each target word how much it has of each source word.
+
+    Attention tells more than links: a noun with its article in one word points at one of the two. A word's first piece
+    is its stem, and the ends of words attend to what comes next.
+    """
+    if part.attention is None or len(part.attention) != len(part.target):
+        alignment = _alignment(part)
+        links: list[dict[int, float]] = [{} for _ in part.target.words]
+        for link in alignment:
+            links[link.target][link.source] = 1.0
+        return list(links)
+    shares = np.zeros((len(part.target), len(part.source.words)))
+    columns = np.asarray(part.source.word_of_piece, dtype=np.intp)
+    np.add.at(shares.T, columns, np.asarray(part.attention)[:, 1:-1].T)
+    stems = [part.target.pieces_of_word(word).start for word in range(len(part.target.words))]
+    return [{source: float(share) for source, share in enumerate(shares[stem])} for stem in stems]
 
 
 def _join(text: ProtectedText, parts: Sequence[Translation]) -> Translation:
@@ -161,11 +186,15 @@ class _TargetWord:
 class _Restorer:
     """Turns the joined translations of a text's sentences into the text's translation."""
 
-    def __init__(self, text: ProtectedText, joined: Translation, written: dict[StandIn, str]) -> None:
+    def __init__(
+        self, text: ProtectedText, joined: Translation, written: dict[StandIn, str], weights: Sequence[Weights]
+    ) -> None:
         self.text = text
         self.joined = joined
         self.written = written
         """The texts of stand-ins that are not just their placeholder."""
+        self.weights = weights
+        """For each word of the joined translation; empty if nothing has to be placed by them."""
         self.source_spans = _plain_spans(text.plain, joined.source)
         self.words = _target_words(joined)
         self.notes: list[str] = []
@@ -247,7 +276,7 @@ class _Restorer:
     def _put_back(self, one: StandIn) -> None:
         """Put a lost placeholder where the links of its neighbours suggest."""
         source = self._source_words(one.start, one.end)
-        sources = [word.sources for word in self.words]
+        sources = [dict.fromkeys(word.sources, 1.0) for word in self.words]
         num_source = len(self.joined.source.words)
         gap = source.start if source else 0
         place = place_of(gap, range(len(self.words)), sources, range(num_source))
@@ -320,7 +349,12 @@ class _Restorer:
             return []
         marks = [replace(mark, place=self._word_at(place)) for place, mark in self.text.marks]
         root = build_tree(marks, len(self.source_spans))
-        return place_marks(root, [word.sources for word in self.words])
+        return place_marks(root, [self._weights_of(word) for word in self.words])
+
+    def _weights_of(self, word: _TargetWord) -> Weights:
+        if word.stand_in is None and word.number is not None:
+            return self.weights[word.number]
+        return dict.fromkeys(word.sources, 1.0)
 
     def _word_at(self, place: int) -> int:
         """The first source word that does not end before a place in the plain text."""

@@ -3,13 +3,14 @@
 The model never sees a tag. Each element wraps the target words that its source words became: of all contiguous runs of
 target words inside its parent's the one with the most of its own words and the fewest others. So every tag comes out
 once, pairs are balanced and nested as in the source, no tag stands inside a word. What stands alone, `<br/>` or a line
-break, goes before the word that followed it. Plain data in and out: words are numbers here, links are pairs of them.
+break, goes before the word that followed it. Plain data in and out: words are numbers here, and weights say which
+target word has how much of which source word: links, or the model's attention.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -111,16 +112,35 @@ def _partners(marks: Sequence[Mark]) -> dict[int, int]:
     return partners
 
 
-def place_marks(root: Element, sources: Sequence[Sequence[int]]) -> list[Placed]:
+Weights = Mapping[int, float]
+"""How much a target word has of each source word."""
+
+
+def place_marks(root: Element, weights: Sequence[Weights]) -> list[Placed]:
     """Where a tree's marks go in the target, in the order in which they stand there.
 
-    sources: for each target word the source words that it is linked to.
+    weights: for each target word the source words that it comes from.
     """
-    placed = [*_place(root, range(len(sources)), sources)][1:-1]
+    weights = _without_idle(weights, root)
+    placed = [*_place(root, range(len(weights)), weights)][1:-1]
     return _in_source_order(placed)
 
 
-def place_of(gap: int, inside: range, sources: Sequence[Sequence[int]], span: range) -> int:
+def _without_idle(weights: Sequence[Weights], root: Element) -> list[Weights]:
+    """Without the source words that no target word has most of: articles, mostly. A mark's own words stay."""
+    first = {max(one, key=lambda word: one[word]) for one in weights if one}
+    marked = {word for child in _wrapping(root) for word in range(child.start, child.end)}
+    return [{word: weight for word, weight in one.items() if word in first or word in marked} for one in weights]
+
+
+def _wrapping(element: Element) -> Iterator[Element]:
+    for child in element.children:
+        if child.closing is not None:
+            yield child
+            yield from _wrapping(child)
+
+
+def place_of(gap: int, inside: range, weights: Sequence[Weights], span: range) -> int:
     """Where in a run of target words something goes that stood before source word `gap`, inside a span of source words.
 
     Before the word that followed it; if nothing points at that, after the one before it; then farther away.
@@ -130,52 +150,56 @@ def place_of(gap: int, inside: range, sources: Sequence[Sequence[int]], span: ra
     if gap >= span.stop:
         return inside.stop
     for distance in range(len(span)):
-        following = [word for word in inside if gap + distance in sources[word]]
+        following = [word for word in inside if _main_source(weights[word]) == gap + distance]
         if following:
             return following[0]
-        previous = [word for word in inside if gap - 1 - distance in sources[word]]
+        previous = [word for word in inside if _main_source(weights[word]) == gap - 1 - distance]
         if previous:
             return previous[-1] + 1
     return inside.stop
 
 
-def _place(element: Element, inside: range, sources: Sequence[Sequence[int]]) -> Iterator[Placed]:
+def _main_source(weights: Weights) -> int | None:
+    return max(weights, key=lambda word: (weights[word], -word)) if weights else None
+
+
+def _place(element: Element, inside: range, weights: Sequence[Weights]) -> Iterator[Placed]:
     """A pair and its contents, wrapped around a run of target words."""
     assert element.closing is not None
     yield Placed(element.mark, inside.start, is_alone=False)
-    runs = _runs_of_children(element, inside, sources)
+    runs = _runs_of_children(element, inside, weights)
     for number in sorted(range(len(runs)), key=lambda child: (runs[child].start, runs[child].stop, child)):
         child, run = element.children[number], runs[number]
         if child.closing is None:
             yield Placed(child.mark, run.start, is_alone=True)
         else:
-            yield from _place(child, run, sources)
+            yield from _place(child, run, weights)
     yield Placed(element.closing, inside.stop, is_alone=False)
 
 
-def _runs_of_children(element: Element, inside: range, sources: Sequence[Sequence[int]]) -> list[range]:
+def _runs_of_children(element: Element, inside: range, weights: Sequence[Weights]) -> list[range]:
     """For each child a run of target words inside its parent's; no two overlap, those of marks alone are empty."""
     runs: dict[int, range] = {}
     span = range(element.start, element.end)
     wanted = {
         number: run
         for number, child in enumerate(element.children)
-        if child.closing is not None and (run := _best_run(child, span, inside, sources))
+        if child.closing is not None and (run := _best_run(child, span, inside, weights))
     }
     for number in sorted(wanted, key=lambda child: -len(wanted[child])):
         child = element.children[number]
         free = _free_runs(inside, runs.values())
-        best = max((_best_run(child, span, run, sources) for run in free), key=len, default=range(0))
+        best = max((_best_run(child, span, run, weights) for run in free), key=len, default=range(0))
         if best:
             runs[number] = best
     for number, child in enumerate(element.children):
         if number not in runs:
-            place = _outside(place_of(child.start, inside, sources, span), runs.values())
+            place = _outside(place_of(child.start, inside, weights, span), runs.values())
             runs[number] = range(place, place)
     return [runs[number] for number in range(len(element.children))]
 
 
-def _best_run(child: Element, span: range, inside: range, sources: Sequence[Sequence[int]]) -> range:
+def _best_run(child: Element, span: range, inside: range, weights: Sequence[Weights]) -> range:
     """The run of target words with the most words of a child and the fewest others."""
     own = range(child.start, child.end)
     if not own:
@@ -186,19 +210,27 @@ def _best_run(child: Element, span: range, inside: range, sources: Sequence[Sequ
     for word in inside:
         if total <= 0:
             start, total = word, 0.0
-        total += _weight(sources[word], own)
+        total += 2 * _share(weights[word], own) - 1
         if total > best_sum + _EPSILON:
             best, best_sum = range(start, word + 1), total
-    return best
+    return best or _likeliest_word(own, inside, weights)
 
 
 _EPSILON = 1e-9
+_LEAST_SHARE = 0.25
 
 
-def _weight(linked: Sequence[int], own: range) -> float:
-    if not linked:
-        return 0.0
-    return 2 * sum(word in own for word in linked) / len(linked) - 1
+def _share(weights: Weights, own: range) -> float:
+    """How much of a target word comes from some source words; a word from nowhere may go with either side."""
+    total = sum(weights.values())
+    return sum(weight for word, weight in weights.items() if word in own) / total if total > 0 else 0.5
+
+
+def _likeliest_word(own: range, inside: range, weights: Sequence[Weights]) -> range:
+    """Where no word has come from a pair's words for the most part: the one that has most of them, if it is enough."""
+    shares = {word: _share(weights[word], own) for word in inside if any(source in own for source in weights[word])}
+    best = max(shares, key=lambda word: shares[word], default=None)
+    return range(best, best + 1) if best is not None and shares[best] >= _LEAST_SHARE else range(0)
 
 
 def _free_runs(inside: range, taken: Iterable[range]) -> list[range]:
