@@ -1,17 +1,32 @@
-"""Small models with weights that nothing agrees with by accident, and a batch for them."""
+"""Small models with weights that nothing agrees with by accident, on torch and on the engine, and a batch for them."""
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from alidade.config import RnnJumpsSettings, RnnSettings, TransformerJumpsSettings, TransformerSettings
+from alidade.config import (
+    RnnJumpsSettings,
+    RnnSettings,
+    SearchSettings,
+    TransformerJumpsSettings,
+    TransformerSettings,
+)
 from alidade.corpus.arrays import Ragged
+from alidade.engine.graph import Precision
+from alidade.engine.system import EngineSystem, load_engine
+from alidade.model_folder import WEIGHTS_FILE, ModelDescription, ModelFolder, VocabularyDescription, write_weights
 from alidade.models.batch import Batch
-from alidade.models.system import build_system
+from alidade.models.reference import ReferenceSystem
+from alidade.models.system import System, build_system, named_weights
 from alidade.text.vocabulary import BOS, EOS, PAD
+from synthetic import word_pieces
+
+torch.set_num_threads(1)  # such small matrices are not worth a second one
 
 VOCABULARY = 23
 LENGTHS = [(5, 6), (9, 4), (3, 8)]
@@ -73,6 +88,48 @@ def _jumps_settings(settings: dict[str, object]) -> TransformerJumpsSettings | R
     if settings.get("kind") == "rnn-jumps":
         return RnnJumpsSettings.model_validate({"embedding": 12, "width": 16} | settings)
     return TransformerJumpsSettings.model_validate(TRANSFORMER_SHAPE | settings)
+
+
+@dataclass(frozen=True)
+class SmallSystem:
+    """A system of torch models, and what a model folder would say of it."""
+
+    description: ModelDescription
+    models: System
+
+    def reference(self) -> ReferenceSystem:
+        return ReferenceSystem(self.models)
+
+    def engine(self, precision: Precision = "float32") -> EngineSystem:
+        with tempfile.TemporaryDirectory() as path:
+            return load_engine(self.folder(Path(path)), precision=precision)
+
+    def folder(self, path: Path) -> ModelFolder:
+        """A folder with its weights. Its subword models are anybody's: nothing but ids goes through these systems."""
+        write_weights(path / WEIGHTS_FILE, named_weights(self.models))
+        return ModelFolder(path, self.description, word_pieces(), word_pieces(), SearchSettings())
+
+
+def small_system(
+    lexical: dict[str, object],
+    alignment: dict[str, object] | None = None,
+    *,
+    source_vocabulary: int = VOCABULARY,
+    target_vocabulary: int = VOCABULARY,
+) -> SmallSystem:
+    """Both models with random weights, the same ones for the same settings."""
+    lexical_settings = _lexical_settings(lexical)
+    alignment_settings = None if alignment is None else _jumps_settings({"max_jump": 10} | alignment)
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        system = build_system(lexical_settings, alignment_settings, source_vocabulary, target_vocabulary)
+    randomise(system)
+    source, target = [
+        VocabularyDescription(language="en", size=size, fingerprint="")
+        for size in (source_vocabulary, target_vocabulary)
+    ]
+    description = ModelDescription(lexical=lexical_settings, alignment=alignment_settings, source=source, target=target)
+    return SmallSystem(description, system.eval())
 
 
 def to_grid(features: Tensor, batch: Batch) -> Tensor:

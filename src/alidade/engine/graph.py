@@ -68,7 +68,7 @@ class Graph:
 
     def constant(self, array: npt.ArrayLike, dtype: npt.DTypeLike = np.float32) -> Value:
         """A tensor that stands in the graph."""
-        values = np.ascontiguousarray(array, dtype=dtype)
+        values = np.asarray(array, dtype=dtype, order="C")  # `ascontiguousarray` makes vectors of scalars
         if values.size < 64:  # the same small number is asked for again and again
             name = f"c{values.dtype}{values.shape}{values.ravel().tolist()}"
         else:

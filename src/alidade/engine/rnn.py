@@ -47,12 +47,17 @@ class Encoder:
     """A bidirectional LSTM layer, then unidirectional ones on top."""
 
     def __init__(
-        self, weights: Weights, num_unidirectional: int, further: list[tuple[str, Weights]], make: GraphMaker
+        self,
+        weights: Weights,
+        embedding: Floats,
+        num_unidirectional: int,
+        further: list[tuple[str, Weights]],
+        make: GraphMaker,
     ) -> None:
         """further: linear layers over the states, handed out under names."""
-        self.embedding = PieceEmbedding(weights["embedding.weight"])
+        self.embedding = PieceEmbedding(embedding)
         graph = make.graph()
-        embedded = graph.input("x", np.float32, ["S", "B", weights["embedding.weight"].shape[1]])
+        embedded = graph.input("x", np.float32, ["S", "B", embedding.shape[1]])
         reversal = graph.input("reversal", np.int64, ["S", "B", 1])
         is_word = graph.input("is_word", np.float32, ["B", "S", 1])
         rightwards = _lstm(graph, embedded, weights.at("rightwards.gates"))
@@ -139,8 +144,8 @@ class LexicalRnn:
         self.num_layers, self.width = settings.decoder_layers, settings.width
         decoder = weights.at("decoder")
         further = [("keys", decoder.at("key")), ("values", decoder.at("context"))]
-        self.encode = Encoder(weights.at("encoder"), settings.unidirectional_encoder_layers, further, make)
         source = weights["encoder.embedding.weight"]
+        self.encode = Encoder(weights.at("encoder"), source, settings.unidirectional_encoder_layers, further, make)
         target = weights.or_tied("decoder.embedding.weight", source)
         output = weights.or_tied("output.weight", target)
         self.embedding = PieceEmbedding(target)
@@ -289,11 +294,12 @@ class AlignmentRnn:
     ) -> None:
         make = GraphMaker(precision, threads, device)
         self.num_layers, self.width, self.max_jump = settings.decoder_layers, settings.width, settings.max_jump
+        target = weights["embedding.weight"]
+        self.embedding = PieceEmbedding(target)
         self._encode = None
         if settings.encoder == "own":
-            self._encode = Encoder(weights.at("encoder"), settings.unidirectional_encoder_layers, [], make)
-        name = "embedding.weight" if weights.has("embedding.weight") else "encoder.embedding.weight"
-        self.embedding = PieceEmbedding(weights[name])
+            source = weights.or_tied("encoder.embedding.weight", target)
+            self._encode = Encoder(weights.at("encoder"), source, settings.unidirectional_encoder_layers, [], make)
         self.advance = make.session(self._step_graph(make.graph(), weights))
 
     def encode(self, source: Ints) -> Memory:
