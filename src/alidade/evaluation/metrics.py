@@ -20,11 +20,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from alidade.errors import AlidadeError
+from alidade.errors import AlidadeError, require_package
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
-from sacrebleu.significance import PairedTest, Result
+    from sacrebleu.significance import Result
 
 Tokenisation = Literal["13a", "intl", "zh", "char", "none"]
 
@@ -73,6 +73,7 @@ def corpus_bleu(
 
 def make_metrics(lower_case: bool, tokenisation: Tokenisation) -> dict[str, Metric]:
     """The three metrics, set up in the same way for scores and for significance."""
+    require_package("sacrebleu", "evaluate", "measuring BLEU, TER and chrF")
     # Imported here, so that commands can name `Tokenisation` and still start quickly.
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
@@ -153,6 +154,9 @@ def compare_translations(
     """Compare two systems' translations of one test set by BLEU, TER and chrF."""
     require_parallel(system, [baseline], "baseline")
     require_parallel(system, references)
+    require_package("sacrebleu", "evaluate", "measuring BLEU, TER and chrF")
+    from sacrebleu.significance import PairedTest
+
     test = PairedTest(
         [("baseline", list(baseline)), ("system", list(system))],
         make_metrics(lower_case, tokenisation),
@@ -165,6 +169,8 @@ def compare_translations(
 
 
 def _comparison(metric: str, results: Sequence[str | Result], signature: str) -> Comparison:
+    from sacrebleu.significance import Result
+
     baseline, system = results
     assert isinstance(baseline, Result)
     assert isinstance(system, Result)
