@@ -61,7 +61,8 @@ def test_case_does_not_count_unless_the_entry_says_so(found) -> None:  # type: i
 def forms(source_subwords: Subwords, target_subwords: Subwords):  # type: ignore[no-untyped-def]  # a plain helper
     def texts(text: str, *entries: Entry) -> list[str]:
         match = find_matches(Dictionary(entries), source_subwords.encode(text), target_subwords)[0]
-        return [f"^{form.text}" if form.starts_sentence else form.text for form in match.forms]
+        marks = {True: "^", False: "…", None: ""}
+        return [marks[form.starts_sentence] + form.text for form in match.forms]
 
     return texts
 
@@ -69,13 +70,14 @@ def forms(source_subwords: Subwords, target_subwords: Subwords):  # type: ignore
 def test_capitals_of_the_source_carry_over(forms) -> None:  # type: ignore[no-untyped-def]
     entry = make_entry("strong", ["stark", "Kraft"])
     assert forms("a strong wine", entry) == ["stark", "Kraft", "^Stark"], "it may begin the translation"
-    assert forms("Strong wine", entry) == ["stark", "Kraft", "Stark"]
+    assert forms("A strong wine", entry) == ["…stark", "Kraft", "^Stark"], "and then has to have a capital"
+    assert forms("Strong wine", entry) == ["…stark", "Kraft", "Stark"]
     assert forms("a STRONG wine", entry) == ["stark", "Kraft", "Stark", "STARK", "KRAFT"]
     assert forms("A STRONG WINE", entry) == ["STARK", "KRAFT"]
 
 
 def test_a_single_capital_is_not_all_capitals(forms) -> None:  # type: ignore[no-untyped-def]
-    assert forms("A", make_entry("a", ["ein"])) == ["ein", "Ein"]
+    assert forms("A", make_entry("a", ["ein"])) == ["…ein", "Ein"]
 
 
 def test_a_capital_of_the_entry_is_dropped_within_a_sentence(forms) -> None:  # type: ignore[no-untyped-def]

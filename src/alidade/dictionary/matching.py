@@ -6,7 +6,8 @@ text from a first word's start to a last word's end, so phrases need no splittin
 a sentence no more than ten.
 
 What is written takes its capitals from the sentence, unless the entry's case is exact: a sentence in capitals wants its
-terms in capitals, a capitalised source allows a capitalised target, and so does the start of the translation.
+terms in capitals, a capitalised source allows a capitalised target, and so does the start of the translation, which
+wants one if the sentence begins with a capital.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ class Form:
     """Its pieces at the start of a sentence or after a space."""
     glued: Pieces
     """Its pieces right after something else: an opening quote, an apostrophe, or any Chinese word."""
-    starts_sentence: bool = False
-    """Only for the first word of a sentence: a form that is capitalised for no other reason."""
+    starts_sentence: bool | None = None
+    """True: only as the first word of the translation, a form that is capitalised for no other reason. False: only
+    elsewhere, a form with a small letter where the source begins with a capital. None: anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,7 @@ class _Text(NamedTuple):
     """A form before it has pieces."""
 
     written: str
-    starts_sentence: bool = False
+    starts_sentence: bool | None = None
 
 
 def _allowed_texts(occurrence: Occurrence, sentence: str, language: str) -> list[_Text]:
@@ -211,7 +213,11 @@ def _allowed_texts(occurrence: Occurrence, sentence: str, language: str) -> list
         variants += [text[0].lower() + text[1:] for text in texts if not text[1:2].isupper()]
     anywhere = _distinct(variants)
     at_start = [text for text in _distinct(map(_capitalise, texts)) if text not in anywhere]
-    return [*[_Text(text) for text in anywhere], *[_Text(text, starts_sentence=True) for text in at_start]]
+    not_at_start = False if _begins_with_capital(sentence) else None
+    return [
+        *[_Text(text, not_at_start if text != _capitalise(text) else None) for text in anywhere],
+        *[_Text(text, starts_sentence=True) for text in at_start],
+    ]
 
 
 def _forbidden_texts(entries: Sequence[Entry], language: str) -> list[str]:
@@ -234,6 +240,10 @@ def _inflected(texts: Sequence[str], entry: Entry, language: str) -> list[str]:
 def _is_in_capitals(text: str) -> bool:
     """Whether all of a text is in capitals; a single letter, "I", says nothing."""
     return text.isupper() and sum(map(str.isalpha, text)) > 1
+
+
+def _begins_with_capital(text: str) -> bool:
+    return next((character.isupper() for character in text if character.isalpha()), False)
 
 
 def _capitalise(text: str) -> str:
