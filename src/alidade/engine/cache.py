@@ -13,6 +13,8 @@ Dimensions: B sentences, K beam, H heads, d width of a head, n slots, those to s
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -26,6 +28,11 @@ DROP_EVERY = 6
 """Steps between two looks for slots to drop."""
 DROP_SHARE = 0.25
 """Slots are dropped if at least this share can be."""
+
+
+def pick_hypotheses(values: Any, parents: Ints) -> Any:
+    """Of each sentence the hypotheses that are extended: (B, K, ...), (B, k) -> (B, k, ...)."""
+    return values[np.arange(len(parents))[:, None], parents]
 
 
 class Ancestors:
@@ -55,7 +62,7 @@ class Ancestors:
         self.step += 1
         if self.num_used > self.room:
             self._grow()
-        self.mask = np.take_along_axis(self.mask, parents[:, :, None], axis=1)
+        self.mask = pick_hypotheses(self.mask, parents)
         self.mask[:, own, first + own] = 0.0
         return self._drop() if self.step % DROP_EVERY == 0 else None
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from alidade.config import LayerChoice, TransformerJumpsSettings, TransformerSettings
-from alidade.engine.cache import Ancestors, Cache, Grid, Ints
+from alidade.engine.cache import Ancestors, Cache, Grid, Ints, pick_hypotheses
 from alidade.engine.graph import Array, Floats, Graph, Precision, Session, Value
 from alidade.engine.weights import Weights
 from alidade.search.roles import Asked, RowPieces
@@ -93,9 +93,9 @@ class Layers:
     def norm(self, x: Value, weights: Weights) -> Value:
         return self.graph.norm(x, weights["weight"], weights["bias"])
 
-    def pre(self, x: Value, residual: Weights) -> Value:
-        """What a sublayer reads."""
-        return self.norm(x, residual.at("norm")) if self.shape.pre_norm else x
+    def pre_linear(self, x: Value, residual: Weights, weights: Weights) -> Value:
+        """A sublayer's first linear layer."""
+        return self.linear(self.norm(x, residual.at("norm")) if self.shape.pre_norm else x, weights)
 
     def post(self, x: Value, y: Value, residual: Weights) -> Value:
         """What the next sublayer gets."""
@@ -108,9 +108,7 @@ class Layers:
 
     def feed(self, x: Value, layer: Weights) -> Value:
         """The feed-forward sublayer."""
-        hidden = self.graph.Relu(
-            self.linear(self.pre(x, layer.at("feed_forward_residual")), layer.at("feed_forward.expand"))
-        )
+        hidden = self.graph.Relu(self.pre_linear(x, layer.at("feed_forward_residual"), layer.at("feed_forward.expand")))
         return self.post(x, self.linear(hidden, layer.at("feed_forward.contract")), layer.at("feed_forward_residual"))
 
     def split_heads(self, x: Value) -> Value:
@@ -130,7 +128,7 @@ class Layers:
         graph = self.graph
         for number in range(num_layers):
             layer = weights.at(f"layers.{number}")
-            inputs = self.linear(self.pre(x, layer.at("self_residual")), layer.at("self_attention.inputs"))
+            inputs = self.pre_linear(x, layer.at("self_residual"), layer.at("self_attention.inputs"))
             queries, keys, values = [self.split_heads(p) for p in graph.op("Split", inputs, num_outputs=3, axis=-1)]
             attention = graph.Softmax(graph.Add(self.multiply_keys(queries, keys), mask), axis=-1)
             context = self.linear(self.join_heads(graph.MatMul(attention, values)), layer.at("self_attention.output"))
@@ -156,12 +154,12 @@ class Layers:
         context = graph.Add(graph.MatMul(history, values), graph.Mul(itself, own_values))
         return self.join_heads(context)
 
-    def attend_source(self, x: Value, keys: Value, values: Value, mask: Value, layer: Weights) -> tuple[Value, Value]:
-        """Attention to the source, (B, T, D) -> (B, T, D), and the attention itself, summed over heads, (B, T, S)."""
+    def attend_source(self, queries: Value, keys: Value, values: Value, mask: Value) -> tuple[Value, Value]:
+        """What queries find in the source, (B, T, D) both, and their attention, summed over heads, (B, T, S)."""
         graph = self.graph
-        queries = self.split_heads(self.linear(x, layer.at("source_attention.query")))
-        attention = graph.Softmax(graph.Add(self.multiply_keys(queries, keys), mask), axis=-1)  # (B, H, T, S)
-        context = self.linear(self.join_heads(graph.MatMul(attention, values)), layer.at("source_attention.output"))
+        energies = self.multiply_keys(self.split_heads(queries), keys)
+        attention = graph.Softmax(graph.Add(energies, mask), axis=-1)  # (B, H, T, S)
+        context = self.join_heads(graph.MatMul(attention, values))
         return context, Value(graph.ReduceSum(attention, graph.ints(1), keepdims=0))
 
     def keys_values(self, inputs: Value) -> Value:
@@ -361,8 +359,7 @@ class _Step:
     def inputs(self, number: int, x: Value) -> Value:
         """Queries, keys and values, whose latter two are handed out for the cache."""
         layer = self.model.layer_weights(number)
-        read = self.layers.pre(x, layer.at("self_residual"))
-        inputs = self.layers.linear(read, layer.at("self_attention.inputs"))
+        inputs = self.layers.pre_linear(x, layer.at("self_residual"), layer.at("self_attention.inputs"))
         self.graph.output(f"keys_values_{number}", self.layers.keys_values(inputs))
         return inputs
 
@@ -379,19 +376,27 @@ class _Step:
             x, self.layers.linear(context, layer.at("self_attention.output")), layer.at("self_residual")
         )
 
-    def source(self, number: int, x: Value) -> tuple[Value, Value]:
-        """Source attention's context and the attention, in the grid: x, (B, T, D), as it is read."""
+    def source_queries(self, number: int, x: Value) -> Value:
+        layer = self.model.layer_weights(number)
+        return self.layers.pre_linear(x, layer.at("source_residual"), layer.at("source_attention.query"))
+
+    def source(self, number: int, queries: Value) -> Value:
+        """What queries find in the source, in the grid: (B, T, D) -> (B, T, D)."""
         shape = self.model.shape.by_heads("S")
         keys = self.graph.input(f"source_keys_{number}", np.float32, shape)
         values = self.graph.input(f"source_values_{number}", np.float32, shape)
-        return self.layers.attend_source(x, keys, values, self.source_mask, self.model.layer_weights(number))
+        context, attention = self.layers.attend_source(queries, keys, values, self.source_mask)
+        self._attention.append(attention)
+        return context
+
+    def source_output(self, number: int, context: Value) -> Value:
+        return self.layers.linear(context, self.model.layer_weights(number).at("source_attention.output"))
 
     def layer(self, number: int, x: Value, *, is_split: bool) -> Value:
         """A whole layer, or one as far as the addition of its alignment head (`is_split`)."""
         layer = self.model.layer_weights(number)
         x = self.self_attention(number, x, self.history(number, self.inputs(number, x)))
-        context, attention = self.source(number, self.layers.pre(x, layer.at("source_residual")))
-        self._attention.append(attention)
+        context = self.source_output(number, self.source(number, self.source_queries(number, x)))
         if is_split:  # the norm after the addition, and all that follows, come once a row
             return Value(self.graph.Add(x, context))
         return self.layers.feed(self.layers.post(x, context, layer.at("source_residual")), layer)
@@ -435,9 +440,8 @@ class _RowStep(_Step):
         layer = self.model.layer_weights(number)
         inputs = self.inputs(number, x)
         x = self.self_attention(number, x, self._from_grid(self.history(number, self._to_grid(inputs))))
-        context, attention = self.source(number, self._to_grid(self.layers.pre(x, layer.at("source_residual"))))
-        self._attention.append(attention)
-        context = self._from_grid(context)
+        queries = self._to_grid(self.source_queries(number, x))
+        context = self.source_output(number, self._from_grid(self.source(number, queries)))
         if number in self.model.assisted:
             context = self.graph.Add(context, self._aligned(number))
         return self.layers.feed(self.layers.post(x, context, layer.at("source_residual")), layer)
@@ -526,8 +530,8 @@ class LexicalState:
 
     def commit(self, rows: Ints, parents: Ints) -> None:
         shared = self._model.num_shared
-        by_hypothesis = [np.take_along_axis(rounds[0], parents[:, :, None], axis=1) for rounds in self._rows[:shared]]
-        by_row = [np.concatenate(rounds)[rows] for rounds in self._rows[shared:]]
+        by_hypothesis = [pick_hypotheses(rounds[0], parents) for rounds in self._rows[:shared]]
+        by_row = [(rounds[0] if len(rounds) == 1 else np.concatenate(rounds))[rows] for rounds in self._rows[shared:]]
         self._history.commit(parents, [*by_hypothesis, *by_row])
 
     def keep(self, sentences: Ints) -> None:
@@ -616,7 +620,7 @@ class AlignmentTransformer:
             layer = weights.at(f"layers.{number}")
             slots = self.shape.by_heads("n")
             keys, values = [graph.input(f"{part}_{number}", np.float32, slots) for part in ("keys", "values")]
-            inputs = layers.linear(layers.pre(x, layer.at("self_residual")), layer.at("self_attention.inputs"))
+            inputs = layers.pre_linear(x, layer.at("self_residual"), layer.at("self_attention.inputs"))
             keys_values.append(layers.keys_values(inputs))
             context = layers.linear(
                 layers.attend_history(inputs, keys, values, mask), layer.at("self_attention.output")
@@ -689,9 +693,7 @@ class AlignmentState:
         return logp
 
     def commit(self, parents: Ints) -> None:
-        self._history.commit(
-            parents, [np.take_along_axis(part, parents[:, :, None], axis=1) for part in self._keys_values]
-        )
+        self._history.commit(parents, [pick_hypotheses(part, parents) for part in self._keys_values])
 
     def keep(self, sentences: Ints) -> None:
         self._states = self._states[sentences]
@@ -701,7 +703,8 @@ class AlignmentState:
 
 def pick_states(states: Floats, positions: Ints) -> Floats:
     """h_{b_i}: states (B, S, D) at positions (B, K) -> (B, K, D)."""
-    return np.take_along_axis(states, positions[:, :, None], axis=1)
+    picked: Floats = pick_hypotheses(states, positions)
+    return picked
 
 
 def layer_numbers(choice: LayerChoice, num_layers: int) -> list[int]:
