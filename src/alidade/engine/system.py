@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from alidade.config import AlignmentSettings, LexicalSettings, TransformerJumpsSettings, TransformerSettings
 from alidade.engine.graph import Precision, has_wide_int8
 from alidade.engine.rnn import AlignmentRnn, LexicalRnn
+from alidade.engine.shapes import check_weights
 from alidade.engine.transformer import AlignmentTransformer, LexicalTransformer
 from alidade.engine.weights import Weights
-from alidade.errors import AlidadeError, ModelError
-from alidade.model_folder import MODEL_FILE, WEIGHTS_FILE, ModelFolder
+from alidade.errors import ModelError
+from alidade.model_folder import ModelFolder
 from alidade.search.roles import AlignmentModel, LexicalModel
 
 Device = str
@@ -39,21 +40,13 @@ def load_engine(
     if description.lexical is None:
         raise ModelError(f"{folder.path}: an alignment model alone cannot translate; `alidade assemble` adds one")
     precision = precision or ("int8" if has_wide_int8() else "float32")
-    weights = Weights(folder.weights())
-    try:
-        lexical = _lexical(description.lexical, weights.at("lexical"), precision, threads, device)
-        alignment = None
-        if description.alignment is not None:
-            alignment = _alignment(description.alignment, weights.at("alignment"), precision, threads, device)
-    except KeyError as error:
-        raise AlidadeError(
-            f"{folder.path}: {WEIGHTS_FILE} and {MODEL_FILE} do not belong together: {error.args[0]} is missing"
-        ) from None
-    if odd := weights.unread():
-        raise AlidadeError(
-            f"{folder.path}: {WEIGHTS_FILE} and {MODEL_FILE} do not belong together: {odd[0]} is not in its settings' "
-            "model"
-        )
+    stored = folder.weights()
+    check_weights(folder, stored)
+    weights = Weights(stored)
+    lexical = _lexical(description.lexical, weights.at("lexical"), precision, threads, device)
+    alignment = None
+    if description.alignment is not None:
+        alignment = _alignment(description.alignment, weights.at("alignment"), precision, threads, device)
     shares_encoder = description.alignment is not None and description.alignment.encoder == "lexical"
     return EngineSystem(lexical, alignment, shares_encoder, precision)
 

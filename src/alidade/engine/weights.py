@@ -8,14 +8,12 @@ from alidade.engine.graph import Floats
 
 
 class Weights:
-    """Weights by name. What was read is remembered, so that what belongs to another model is noticed."""
+    """Weights by name."""
 
-    def __init__(self, weights: Mapping[str, Floats], prefix: str = "", read: set[str] | None = None) -> None:
+    def __init__(self, weights: Mapping[str, Floats], prefix: str = "") -> None:
         self._weights, self._prefix = weights, prefix
-        self._read: set[str] = set() if read is None else read
 
     def __getitem__(self, name: str) -> Floats:
-        self._read.add(self._prefix + name)
         return self._weights[self._prefix + name]
 
     def optional(self, name: str) -> Floats | None:
@@ -31,8 +29,4 @@ class Weights:
 
     def at(self, name: str) -> Weights:
         """Those below a name."""
-        return Weights(self._weights, f"{self._prefix}{name}.", self._read)
-
-    def unread(self) -> list[str]:
-        """The names that nobody has asked for."""
-        return sorted(set(self._weights) - self._read)
+        return Weights(self._weights, f"{self._prefix}{name}.")

@@ -1,0 +1,99 @@
+"""What a decoder remembers: each hypothesis finds its own past, whatever was added, moved and dropped."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from alidade.engine.cache import DROP_EVERY, FIRST_ROOM, Ancestors, Cache, Grid
+from alidade.search.roles import Ints
+
+BEAM, HEADS, HEAD_WIDTH = 4, 2, 3
+WIDTH = HEADS * HEAD_WIDTH
+
+
+class Pasts:
+    """A cache whose keys are numbers that say of which step and hypothesis they are, and the pasts themselves."""
+
+    def __init__(self, num_sentences: int) -> None:
+        self.ancestors, self.cache = Ancestors(num_sentences), Cache(num_sentences, HEADS, HEAD_WIDTH)
+        self.expected: list[list[list[int]]] = [[[]] for _ in range(num_sentences)]
+        self.count = 0
+        self.has_dropped = False
+
+    def commit(self, parents: Ints) -> None:
+        numbers = self.count + np.arange(parents.size).reshape(parents.shape)
+        self.count += parents.size
+        first = self.ancestors.num_used
+        slots = self.ancestors.reorder(parents)
+        keys_values = np.repeat(numbers[:, :, None], 2 * WIDTH, axis=2).astype(np.float32)
+        keys_values[:, :, WIDTH:] *= -1
+        self.cache.write(first, keys_values, self.ancestors.room)
+        if slots is not None:
+            self.has_dropped = True
+            self.cache.keep_slots(slots)
+        self.expected = [
+            [[*pasts[parent], number] for parent, number in zip(row, own, strict=True)]
+            for pasts, row, own in zip(self.expected, parents.tolist(), numbers.tolist(), strict=True)
+        ]
+
+    def keep(self, sentences: list[int]) -> None:
+        self.ancestors.keep(np.array(sentences))
+        self.cache.keep(np.array(sentences))
+        self.expected = [self.expected[sentence] for sentence in sentences]
+
+    def check(self) -> None:
+        assert self.cache.keys.shape[2] == self.ancestors.room
+        for sentence, pasts in enumerate(self.expected):
+            for cell, past in enumerate(pasts):
+                slots = np.flatnonzero(self.ancestors.mask[sentence, cell] == 0)
+                keys, values = (part[sentence][:, slots] for part in (self.cache.keys, self.cache.values))  # (H, n, d)
+                assert (keys == np.array(past)[None, :, None]).all()
+                assert (values == -np.array(past)[None, :, None]).all()
+                others = np.delete(self.ancestors.mask[sentence, cell], slots)
+                assert (others == -np.inf).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_hypothesis_finds_its_past(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    pasts = Pasts(3)
+    for step in range(40):
+        if step == 15:
+            pasts.keep([2, 0])
+        num_parents = 1 if step == 0 else BEAM
+        pasts.commit(random.integers(0, num_parents, (len(pasts.expected), BEAM)))
+        pasts.check()
+    assert pasts.has_dropped
+    assert pasts.ancestors.num_used < 40 * BEAM
+
+
+def test_pasts_that_all_live_on_get_more_room() -> None:
+    pasts = Pasts(2)
+    pasts.commit(np.zeros((2, BEAM), dtype=np.int64))
+    steady = np.tile(np.arange(BEAM), (2, 1))
+    for _ in range(FIRST_ROOM // BEAM + 5):
+        pasts.commit(steady)
+        pasts.check()
+    assert pasts.ancestors.room > FIRST_ROOM
+    assert not pasts.has_dropped
+    for _ in range(2 * DROP_EVERY):
+        pasts.commit(np.zeros((2, BEAM), dtype=np.int64))
+        pasts.check()
+    assert pasts.has_dropped
+
+
+def test_sentences_that_need_different_numbers_of_slots() -> None:
+    """One sentence's hypotheses all live on, another's all come from the first."""
+    pasts = Pasts(2)
+    pasts.commit(np.zeros((2, BEAM), dtype=np.int64))
+    for _ in range(30):
+        pasts.commit(np.array([np.arange(BEAM), np.zeros(BEAM, dtype=np.int64)]))
+        pasts.check()
+
+
+def test_rows_in_a_grid() -> None:
+    grid = Grid(np.array([0, 0, 2, 2, 2, 3]), num_sentences=5)
+    assert grid.width == 3
+    assert grid.rows.ravel()[grid.cells].tolist() == list(range(6))
+    assert (grid.cells // grid.width).tolist() == [0, 0, 2, 2, 2, 3]
