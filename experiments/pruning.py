@@ -16,11 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
 from sacrebleu.metrics.bleu import BLEU
 
 from alidade.io import read_lines
-from alidade.model_folder import load_model_folder
 from alidade.translation import Translation
 from alidade.translator import Translator
 
@@ -55,7 +53,6 @@ class Point:
 
 def main() -> None:
     arguments = parse_arguments()
-    torch.set_num_threads(1)
     sources = list(read_lines(arguments.source))[: arguments.sentences]
     references = list(read_lines(arguments.reference))[: arguments.sentences]
     points = make_points(arguments.model)
@@ -87,13 +84,17 @@ def parse_arguments() -> argparse.Namespace:
 
 def make_points(path: Path) -> list[Point]:
     """No pruning first: the others are measured against it."""
-    model = load_model_folder(path)
-    points = [Point("none", 0.0, Translator(model, pruning="none"))]
+    translator = Translator(path, threads=1)
+    _ = translator.system  # in memory once, for all of them
+
+    def point(pruning: str, value: float, **changes: object) -> Point:
+        settings = translator.settings.model_copy(update={"pruning": pruning, **changes})
+        return Point(pruning, value, translator.with_settings(settings))
+
+    points = [point("none", 0.0)]
     for pruning in ("threshold", "pairs"):
-        points += [Point(pruning, value, Translator(model, pruning=pruning, threshold=value)) for value in THRESHOLDS]
-    points += [Point("histogram", n, Translator(model, pruning="histogram", histogram=n)) for n in HISTOGRAMS]
-    points.append(Point("exact", 0.0, Translator(model, pruning="exact")))
-    return points
+        points += [point(pruning, value, threshold=value) for value in THRESHOLDS]
+    return [*points, *(point("histogram", n, histogram=n) for n in HISTOGRAMS), point("exact", 0.0)]
 
 
 def speed_up(point: Point, none: Point) -> float:

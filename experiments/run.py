@@ -17,16 +17,12 @@ import argparse
 import sys
 from pathlib import Path
 
-import torch
-
 from alidade.errors import AlidadeError
 from alidade.io import write_aside
 from alidade.parallel import available_cores
 from runner.front import fill_front
-from runner.measure import measure_row
 from runner.report import PICTURES, describe_result, make_report
 from runner.settings import EXPERIMENTS, TABLES, Library
-from runner.systems import Workshop
 
 
 def main() -> None:
@@ -74,6 +70,9 @@ def run_rows(arguments: argparse.Namespace, library: Library, results: Path) -> 
     names = arguments.rows or (library.names(arguments.table) if arguments.table or arguments.all else [])
     if not names:
         raise AlidadeError("name a row such as multi30k/assisted, a --table, or --all; --list lists the rows")
+    from runner.measure import measure_row  # needs torch, which the report does not
+    from runner.systems import Workshop
+
     shop = Workshop(
         library,
         results,
@@ -82,7 +81,6 @@ def run_rows(arguments: argparse.Namespace, library: Library, results: Path) -> 
         may_train=not arguments.no_training,
         tune_sentences=arguments.tune_sentences,
     )
-    torch.set_num_threads(arguments.workers)
     for name in names:
         measure_row(shop, name, arguments.set)
 

@@ -135,7 +135,7 @@ def make_card(folder: ModelFolder, result: Result, num_pairs: int, megabytes: fl
     runs = [f"- `{run}`: {count:,} updates in {minutes.get(run, '?')} minutes" for run, count in updates.items()]
     return CARD.format(
         what=_describe(folder),
-        num_weights=sum(parameter.numel() for parameter in folder.system.parameters()) / 1e6,
+        num_weights=sum(weight.size for weight in folder.weights().values()) / 1e6,
         megabytes=megabytes,
         num_pairs=num_pairs,
         training="\n".join(runs),

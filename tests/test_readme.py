@@ -99,21 +99,23 @@ def test_the_alidade_commands_work_one_after_the_other(at_desk: Path) -> None:
     assert len((at_desk / "translated.txt").read_text().splitlines()) == 4
 
 
-def test_the_example_prints_what_it_shows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_examples_print_what_they_show(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With the shipped model; another processor may round what it is sure of in another way."""
+    examples = re.findall(
+        r'^    \$ echo "(.+)" \|\n +(alidade .+)\n((?:    .+\n|\n(?=    [^$]))+)', README, flags=re.MULTILINE
+    )
+    assert len(examples) == README.count("$ echo ")
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
-    ((text, command, shown),) = re.findall(
-        r'^    \$ echo "(.+)" \|\n +(alidade .+)\n((?:    .+\n|\n(?=    ))+)', README, flags=re.MULTILINE
-    )
-    (tmp_path / "echoed").write_text(f"{text}\n")
-    done = run(f"{command} < {tmp_path / 'echoed'}")
-    assert done.exit_code == 0, done.stderr
-    printed, expected = (
-        [line.split() for line in lines.splitlines() if line.split() and line.split()[0] != "sure"]
-        for lines in (done.stdout, shown)
-    )
-    assert printed == expected
+    for text, command, shown in examples:
+        (tmp_path / "echoed").write_text(f"{text}\n")
+        done = run(f"{command} < {tmp_path / 'echoed'}")
+        assert done.exit_code == 0, done.stderr
+        printed, expected = (
+            [line.split() for line in lines.splitlines() if line.split() and line.split()[0] != "sure"]
+            for lines in (done.stdout, shown)
+        )
+        assert printed == expected
 
 
 def test_the_python_lines_work(at_desk: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,8 +14,6 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-import torch
-
 from alidade.aligner import Evidence, align
 from alidade.alignment.links import Alignment, GoldAlignment, alignment_error_rate
 from alidade.alignment.statistical import read_gold_alignments
@@ -34,7 +32,6 @@ METHODS: tuple[Symmetrisation, ...] = ("intersection", "union", "grow-diag-final
 
 def main() -> None:
     arguments = parse_arguments()
-    torch.set_num_threads(1)
     corpus = PreparedCorpus.open(arguments.corpus)
     languages = corpus.source_subwords.language, corpus.target_subwords.language
     sides = [list(read_lines(Path(f"{arguments.gold}.{language}"))) for language in languages]

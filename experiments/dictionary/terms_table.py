@@ -26,8 +26,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import torch
-
 from alidade.corpus.links import align_like_corpus
 from alidade.corpus.store import PreparedCorpus
 from alidade.dictionary.entries import Dictionary
@@ -74,7 +72,6 @@ class Task:
 
 def main() -> None:
     arguments = parse_arguments()
-    torch.set_num_threads(1)
     systems = dict(map(load_system, arguments.systems))
     task = read_task(arguments, list(systems.values()))
     print_heading(task)
@@ -113,7 +110,7 @@ def load_system(text: str) -> tuple[str, Translator]:
     name, equals, folder = text.partition("=")
     if not equals:
         raise AlidadeError(f"{text}: name a system as NAME=FOLDER, for example assisted=runs/system")
-    return name, Translator(Path(folder))
+    return name, Translator(Path(folder), threads=1)
 
 
 def read_task(arguments: argparse.Namespace, systems: list[Translator]) -> Task:

@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import torch
-
 import pruning
 from alidade.alignment.links import Alignment, alignment_error_rate
 from alidade.alignment.statistical import read_alignments, read_gold_alignments
@@ -114,7 +112,6 @@ def measure_pruning(shop: Workshop, name: str, row: PruningRow) -> dict[str, Any
     picture = shop.pictures / picture_name(name)
 
     def work() -> dict[str, Any]:
-        torch.set_num_threads(1)
         sources, references = (list(read_lines(path))[: row.sentences] for path in (source, target))
         points = pruning.make_points(system.folder)
         for _ in range(row.repeats):

@@ -44,11 +44,7 @@ from alidade.io import hash_file, read_json, write_json
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "experiments" / "results"
 
-TRANSLATING = tuple(
-    room
-    for room in ("src/alidade/search", "src/alidade/engine", "src/alidade/models", "src/alidade/text")
-    if (ROOT / room).is_dir()
-)
+TRANSLATING = ("src/alidade/search", "src/alidade/engine", "src/alidade/protection", "src/alidade/text")
 """What decides how a given system translates, and how fast."""
 WITH_TERMS = (*TRANSLATING, "src/alidade/dictionary")
 ALIGNING = (*TRANSLATING, "src/alidade/alignment", "src/alidade/aligner.py")
