@@ -172,4 +172,12 @@ def _reference(shelf: Shelf, line: Line) -> str:
 def _figure(shelf: Shelf, place: tuple[str, Figure], form: str) -> str:
     name, figure = place
     figures = shelf.figures(name)
-    return f"{figure(figures):{form}}{shelf.mark(name)}" if figures else MISSING
+    if not figures:
+        return MISSING
+    try:
+        return f"{figure(figures):{form}}{shelf.mark(name)}"
+    except (LookupError, StopIteration, ValueError) as error:
+        raise AlidadeError(
+            f"experiments/results/{name}.json has no figure for README.md ({error!r}): its labels have changed, follow "
+            "them in experiments/runner/front.py"
+        ) from None

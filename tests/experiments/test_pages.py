@@ -63,3 +63,6 @@ def test_a_figure_is_marked_when_its_code_is_unknown_or_has_changed(tmp_path: Pa
     assert f"| 2,000 {ENTERED} |" in make_front(tmp_path, [line])
     path.unlink()
     assert "| – | – Marian |" in make_front(tmp_path, [line])
+    record("speed/training-tiny", {"alidade": {}}, depends_on=["experiments/run.py"], folder=tmp_path)
+    with pytest.raises(AlidadeError, match=r"follow them in experiments/runner/front\.py"):
+        make_front(tmp_path, [line])
