@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from alidade.dictionary.column_names import Columns, columns_of_header
 from alidade.dictionary.entries import CASE_RULES, Dictionary, Entry, make_entry
-from alidade.dictionary.inflection import can_inflect
+from alidade.dictionary.inflection import can_inflect, load_forms
 from alidade.dictionary.tbx import read_tbx, write_tbx
 from alidade.errors import AlidadeError
 from alidade.io import open_text, write_aside
@@ -52,7 +52,9 @@ def load_dictionary(
     with _collector_at_rest():
         dictionary = Dictionary(_in_language(chain(*read, map(parse_term, _list_terms(terms))), languages))
     if inflect:
-        return inflect_all(dictionary, languages)
+        dictionary = inflect_all(dictionary, languages)
+    if dictionary.inflects and languages is not None:
+        load_forms(languages[1])
     return dictionary
 
 

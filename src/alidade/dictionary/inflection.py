@@ -52,6 +52,11 @@ def can_inflect(language: str) -> bool:
     return bool(_table(_primary(language)))
 
 
+def load_forms(language: str) -> None:
+    """Read a language's table now: before a process forks, so that the others need not do it again."""
+    _forms_by_lemma(_primary(language))
+
+
 @functools.lru_cache(maxsize=1 << 16)
 def base_form(phrase: str, language: str) -> str:
     """A phrase with the base forms of what inflects in it: "hard disk" of "hard disks", "open" of "to open"."""
