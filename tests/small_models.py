@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -64,14 +65,14 @@ def randomise(model: torch.nn.Module) -> None:
             parameter.add_(torch.randn(parameter.shape, generator=generator) * 0.2)
 
 
-def lexical_model(**settings: object) -> torch.nn.Module:
+def lexical_model(**settings: object) -> Any:
     system = build_system(_lexical_settings(settings), None, VOCABULARY, VOCABULARY)
     assert system.lexical is not None
     randomise(system.lexical)
     return system.lexical.eval()
 
 
-def jumps_model(**settings: object) -> torch.nn.Module:
+def jumps_model(**settings: object) -> Any:
     system = build_system(None, _jumps_settings({"max_jump": 10} | settings), VOCABULARY, VOCABULARY)
     assert system.alignment is not None
     randomise(system.alignment)

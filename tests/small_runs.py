@@ -58,8 +58,8 @@ def run_config(
     folder: Path,
     corpus: Path,
     *,
-    lexical: dict[str, Any] | None = None,
-    alignment: dict[str, Any] | None = None,
+    lexical: Any = None,
+    alignment: Any = None,
     **training: Any,
 ) -> TrainConfig:
     """A baseline by default."""

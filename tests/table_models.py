@@ -229,4 +229,4 @@ def score_path(system: TableSystem, source: Source, path: list[tuple[int, int]],
             position_logp = system.alignment.position_logp(source, (past[0], (0, *past[1])))[position]
             total += settings.alignment_weight * float(position_logp)
         past = ((*past[0], piece), (*past[1], position))
-    return total / len(path) ** settings.length_normalisation
+    return float(total / len(path) ** settings.length_normalisation)

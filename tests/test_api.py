@@ -118,7 +118,8 @@ def test_a_dictionary_may_be_given_in_many_ways(translator: Translator, tmp_path
     assert [[str(match.entry) for match in one.matches] for one in found] == [["bo = ga | ge"]] * 5
     assert len({one.text for one in found}) == 1
     plain = translator.translate("bi bo bu")
-    for empty in ({}, Dictionary(())):
+    no_entries: tuple[dict[str, str], Dictionary] = ({}, Dictionary(()))
+    for empty in no_entries:
         assert translator.translate("bi bo bu", dictionary=empty) == plain
 
 

@@ -122,7 +122,7 @@ def test_wrong_overrides_are_refused(tmp_path: Path, override: str, message: str
 def test_settings_cannot_change(tmp_path: Path) -> None:
     settings = parse_settings(SearchSettings, {"beam_size": 3}, source="search.json")
     with pytest.raises(ValueError, match="frozen"):
-        settings.beam_size = 4  # type: ignore[misc]  # that is the point
+        settings.beam_size = 4
 
 
 @pytest.mark.parametrize("path", sorted(Path(__file__).parent.parent.glob("experiments/*/prepare*.toml")), ids=str)

@@ -55,9 +55,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (folder / f"{name}.{language}").write_text("".join(f"{pair[side]}\n" for pair in part))
     (folder / "terms.tsv").write_text("house\tbako\n")
     for block in blocks("toml"):
-        name = re.match(r"# ([\w.]+)", block)
-        assert name is not None, "a settings block begins with its file's name"
-        (folder / name[1]).write_text(_make_smaller(block))
+        title = re.match(r"# ([\w.]+)", block)
+        assert title is not None, "a settings block begins with its file's name"
+        (folder / title[1]).write_text(_make_smaller(block))
     corpus = small_corpus(folder / "box" / "corpus", num_train=500)
     training = {"steps": 100, "batch_tokens": 500, "learning_rate": 0.02, "validate_every": 100, "save_every": 100}
     train(run_config(folder / "box" / "run", corpus.folder, lexical=ALIGNED, alignment=JUMPS, **training))

@@ -94,7 +94,7 @@ def test_a_dictionary_is_reported(translator: Translator) -> None:
 
 def test_unknown_settings_are_refused(translator: Translator) -> None:
     with pytest.raises(AlidadeError, match='did you mean "beam_size"'):
-        Translator(translator.model, beamsize=3)
+        Translator(translator.model, beamsize=3)  # type: ignore[call-arg]  # that is the point
 
 
 @pytest.fixture(scope="module")

@@ -108,12 +108,13 @@ def test_a_long_line_is_cut_with_a_warning(folder: Path) -> None:
 
 
 def test_mistakes_are_told_in_a_sentence(folder: Path, tmp_path: Path) -> None:
-    for arguments, message in [
+    mistakes: list[tuple[list[str | Path], str]] = [
         (["--model", tmp_path], "not a model folder"),
         (["--model", folder, "--set", "beamsize=3"], 'did you mean "beam_size"'),
         (["--model", folder, "--nbest", "9"], "--beam 9"),
         (["--model", folder, "--input", tmp_path / "nowhere"], "no such file"),
-    ]:
+    ]
+    for arguments, message in mistakes:
         done = run(*arguments, text="ba\n")
         assert isinstance(done.exception, AlidadeError)
         assert message in str(done.exception)

@@ -52,7 +52,7 @@ def test_linked_words_translate_each_other() -> None:
 
 
 def test_adjectives_follow_nouns_and_prepositions_their_phrase() -> None:
-    kinds = set()
+    kinds: set[str] = set()
     for pair in make_pairs("lexicon", 200):
         source, _ = words_of(pair)
         first_target = {link.source: link.target for link in sorted(pair.alignment, key=lambda link: -link.target)}

@@ -108,7 +108,7 @@ def test_what_is_no_path_is_refused(given: Any) -> None:
 
 
 def test_what_is_no_term_is_refused() -> None:
-    assert len(load_dictionary(terms="dog=Hund")) == 1  # type: ignore[arg-type]  # forgiven
+    assert len(load_dictionary(terms="dog=Hund")) == 1  # forgiven
     with pytest.raises(AlidadeError, match="a term is a text"):
         load_dictionary(terms=[("dog", "Hund")])  # type: ignore[list-item]
 

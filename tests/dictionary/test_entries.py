@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from alidade.dictionary.entries import Dictionary, make_entry
@@ -22,7 +24,7 @@ def test_texts_are_compared_in_nfc_with_single_spaces() -> None:
     ],
 )
 def test_an_impossible_entry_says_where_it_stands(
-    source: str, targets: list[str], numbers: dict[str, int], complaint: str
+    source: str, targets: list[str], numbers: dict[str, Any], complaint: str
 ) -> None:
     with pytest.raises(AlidadeError) as error:
         make_entry(source, targets, origin="terms.tsv, line 7", **numbers)

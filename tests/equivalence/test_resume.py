@@ -130,7 +130,7 @@ def test_changed_settings_are_refused(
 ) -> None:
     stop_after(run_config(tmp_path / "run", lexicon_corpus), 3)
     with pytest.raises(AlidadeError, match=message):
-        train(run_config(tmp_path / "run", lexicon_corpus, **changes))  # type: ignore[arg-type]  # a test's choice
+        train(run_config(tmp_path / "run", lexicon_corpus, **changes))
 
 
 def test_a_damaged_checkpoint_is_named(lexicon_corpus: Path, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_attention_of_another_shape_is_refused() -> None:
 def test_draws_shares_with_source_words_above_and_target_words_beside() -> None:
     figure = draw_attention([panel("first"), panel("second")])
     first, second = figure.axes[:2]
-    np.testing.assert_allclose(first.images[0].get_array(), [[0.75, 0.25], [0.0, 1.0]])
+    np.testing.assert_allclose(np.asarray(first.images[0].get_array()), [[0.75, 0.25], [0.0, 1.0]])
     assert [label.get_text() for label in first.get_xticklabels()] == ["ein", "强\n大"]
     assert [label.get_text() for label in first.get_yticklabels()] == ["a", "strong"]
     assert [axes.get_xlabel() for axes in (first, second)] == ["first", "second"]
@@ -80,7 +80,8 @@ def test_draws_shares_with_source_words_above_and_target_words_beside() -> None:
 def test_rings_the_strongest_and_frames_the_marked() -> None:
     axes = draw_attention([panel()]).axes[0]
     columns, rows = axes.lines[0].get_data()
-    assert (list(columns), list(rows)) == ([0, 1], [0, 1])
+    assert np.array_equal(columns, [0, 1])
+    assert np.array_equal(rows, [0, 1])
     frame = axes.patches[0]
     assert isinstance(frame, Rectangle)
     assert frame.get_xy() == (0.5, 0.5)

@@ -58,7 +58,8 @@ class Material(NamedTuple):
 
 @pytest.fixture(scope="session", params=STEPS)
 def task(request: pytest.FixtureRequest) -> Task:
-    return request.param
+    task: Task = request.param
+    return task
 
 
 @pytest.fixture(scope="session")

@@ -74,7 +74,7 @@ def test_freezing_what_is_not_there(lexicon_corpus: Path, tmp_path: Path, baseli
     refused = {"folder": tmp_path / "run", "corpus": lexicon_corpus}
     assert_refused(r"there is no \[alignment\] section", **refused, freeze=["alignment"], init_from=baseline)
     assert_refused("every model is frozen", **refused, freeze=["lexical"], init_from=baseline)
-    both = {"lexical": TRANSFORMER, "alignment": JUMPS}
+    both: dict[str, Any] = {"lexical": TRANSFORMER, "alignment": JUMPS}
     assert_refused("would stay at random weights", **refused, **both, freeze=["lexical"])
     assert_refused("has no alignment model", **refused, **both, freeze=["alignment"], init_from=baseline)
 
