@@ -63,7 +63,15 @@ def test_columns_of_other_languages_and_notes_are_passed_over(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("line", "languages"), [("it\tel", None), ("it\tel", ("en", "ro")), ("to\tla", None), ("no\tnu", None)]
+    ("line", "languages"),
+    [
+        ("it\tel", None),
+        ("it\tel", ("en", "ro")),
+        ("to\tla", None),
+        ("no\tnu", None),
+        ("de facto\tde facto", None),
+        ("en route\ten route", ("en", "fr")),
+    ],
 )
 def test_words_that_look_like_names_of_columns(tmp_path: Path, line: str, languages: tuple[str, str] | None) -> None:
     source, target = line.split("\t")

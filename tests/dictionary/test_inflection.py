@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 
+from alidade.dictionary import inflection
 from alidade.dictionary.entries import Dictionary, Entry, make_entry
 from alidade.dictionary.files import load_dictionary
 from alidade.dictionary.inflection import MAX_FORMS, base_form, forms_of_word, inflected_forms
@@ -131,3 +134,13 @@ def test_without_known_languages_nothing_inflects() -> None:
 
 def test_what_is_never_translated_does_not_inflect() -> None:
     assert sources("two Windows", make_entry("Window", is_kept=True)) == []
+
+
+def test_without_simplemma_only_inflection_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    inflection._simplemma.cache_clear()
+    inflection._table.cache_clear()
+    base_form.cache_clear()
+    monkeypatch.setitem(sys.modules, "simplemma", None)
+    assert len(load_dictionary(terms=["house=casă"], languages=("en", "ro"))) == 1
+    with pytest.raises(AlidadeError, match="inflected forms need simplemma, which is not installed: run `pip install"):
+        load_dictionary(terms=["house=casă"], languages=("en", "ro"), inflect=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from alidade.dictionary.tbx import is_language
@@ -73,35 +74,33 @@ _LANGUAGES = {
     "vi": "vietnamese",
     "zh": "chinese",
 }
+_CODE = re.compile(r"[a-z]{2}(?:[-_][a-z0-9]{2,4})*")
 _ALSO_WORDS = frozenset(["he", "hi", "id", "is", "it", "no"])
 """Codes that may just as well be the first entry; they name a column only if that language is asked for."""
 
 
 def columns_of_header(fields: Sequence[str], languages: tuple[str, str] | None, origin: str) -> Columns | None:
     """What each column holds, if a file's first line says so; None if that line is an entry."""
-    columns = [_column(_bare(field), languages) for field in fields]
+    columns = [_column(field.strip().casefold(), languages) for field in fields]
     if languages is None:
         columns = _order_languages(columns)
     if not {"source", "target"} <= set(columns):
         return None
     for field, column in zip(fields, columns, strict=True):
-        if column is None and _bare(field):
-            raise AlidadeError(f'{origin}: unknown column "{field}"{suggest_name(_bare(field), _NAMES)}')
+        if column is None and field.strip():
+            raise AlidadeError(f'{origin}: unknown column "{field}"{suggest_name(field.casefold(), _NAMES)}')
         if column and columns.count(column) > 1:
             raise AlidadeError(f'{origin}: column "{column}" is there twice')
     return tuple([column or "" for column in columns])
 
 
-def _bare(name: str) -> str:
-    return " ".join(name.replace("_", " ").split()).casefold()
-
-
 def _column(name: str, languages: tuple[str, str] | None) -> str | None:
     """What a column of this name holds: "" is nothing of interest, "?" a language, None is not known."""
+    words = " ".join(name.replace("_", " ").split())
     for column, names in _NAMES.items():
-        if name in names:
+        if words in names:
             return column
-    if name.replace(" ", "-") in _OF_NO_INTEREST:
+    if words.replace(" ", "-") in _OF_NO_INTEREST:
         return ""
     code = _language_code(name)
     if code is None:
@@ -111,21 +110,21 @@ def _column(name: str, languages: tuple[str, str] | None) -> str | None:
     for column, language in zip(("source", "target"), languages, strict=True):
         if is_language(code, language) or is_language(language, code):
             return column
-    return "" if name not in _ALSO_WORDS else None
+    return None if name in _ALSO_WORDS else ""
 
 
 def _language_code(name: str) -> str | None:
-    """The language that "en", "en-GB", "English" or "English (UK)" names."""
-    first = name.split("(")[0].strip()
-    for code, english in _LANGUAGES.items():
-        if first in (code, english) or first.replace(" ", "-").startswith(f"{code}-"):
-            return first.replace(" ", "-") if len(first) > 2 and first != english else code
-    return None
+    """The language that "en", "en-gb", "english" or "english (uk)" names."""
+    english = name.split("(")[0].strip()
+    for code, language in _LANGUAGES.items():
+        if english == language:
+            return code
+    return name if _CODE.fullmatch(name) and name[:2] in _LANGUAGES else None
 
 
 def _order_languages(columns: list[str | None]) -> list[str | None]:
     """Of two languages the first is the source, if nobody says otherwise."""
     unnamed = [column for column in ("source", "target") if column not in columns]
-    is_language_column = [number for number, column in enumerate(columns) if column == "?"]
-    named = dict(zip(is_language_column, unnamed, strict=False))
+    places = [number for number, column in enumerate(columns) if column == "?"]
+    named = dict(zip(places, unnamed, strict=False))
     return [named.get(number, "" if column == "?" else column) for number, column in enumerate(columns)]
