@@ -67,6 +67,12 @@ def test_chinese_is_counted_in_characters() -> None:
     assert clean("我" * 121, "I " * 100, ("zh", "en")) is Reason.TOO_MANY_WORDS
 
 
+@pytest.mark.parametrize("chinese", ["zh", "zh-CN", "ZH_hans", "yue"])
+def test_a_language_may_have_a_region(chinese: str) -> None:
+    assert clean("我" * 121, "I " * 100, (chinese, "en")) is Reason.TOO_MANY_WORDS
+    assert clean("hello there", "привет там", ("en-GB", "de_AT")) is Reason.SCRIPT
+
+
 def test_romanian_letters() -> None:
     assert clean("şi ţară", "şi ţară și", ("en", "ro"), romanian_comma_below=True) == ("şi ţară", "și țară și")
     assert clean("and", "şi", ("en", "ro")) == ("and", "şi")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from alidade.config import BitextSettings
 from alidade.errors import AlidadeError, suggest_name
 from alidade.io import count_lines, open_bytes, open_text
+from alidade.text.languages import primary_language
 
 _XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _NATIVE_CODE_TAGS = {"bpt", "ept", "it", "ph", "ut"}
@@ -140,13 +141,13 @@ def _texts_of_unit(unit: ET.Element) -> dict[str, str]:
         language = variant.get(_XML_LANGUAGE) or variant.get("lang") or ""
         segment = variant.find("seg")
         if segment is not None:
-            texts[_primary(language)] = _text_of_segment(segment)
+            texts[primary_language(language)] = _text_of_segment(segment)
     return texts
 
 
 def _text_in(language: str, texts: dict[str, str]) -> str:
     """The text in a language, or an empty one, which cleaning counts."""
-    return texts.get(_primary(language), "")
+    return texts.get(primary_language(language), "")
 
 
 def _text_of_segment(element: ET.Element) -> str:
@@ -156,11 +157,6 @@ def _text_of_segment(element: ET.Element) -> str:
             parts.append(_text_of_segment(child))
         parts.append(child.tail or "")
     return "".join(parts)
-
-
-def _primary(language: str) -> str:
-    """en of en-GB and EN_us."""
-    return language.lower().replace("_", "-").split("-")[0]
 
 
 def _choose_domains(settings: BitextSettings, pairs: Iterator[Pair]) -> Iterator[Pair]:

@@ -24,6 +24,7 @@ from alidade.corpus.bitext import Pair, count_pairs, count_raw_pairs, read_bitex
 from alidade.errors import AlidadeError
 from alidade.io import track, write_aside
 from alidade.parallel import CHUNK, Workers, chunked
+from alidade.text.languages import is_written_without_spaces, primary_language
 from alidade.text.normalise import normalise_as_set
 
 
@@ -119,11 +120,7 @@ def _hash_pair(pair: CleanPair) -> int:
 
 def _length(text: str, language: str) -> int:
     """Length in words between spaces, or in characters where words have none between them."""
-    return len(text.replace(" ", "")) if _is_unspaced(language) else text.count(" ") + 1
-
-
-def _is_unspaced(language: str) -> bool:
-    return language[:2] in {"zh", "ja", "th", "km", "lo", "my"}
+    return len(text.replace(" ", "")) if is_written_without_spaces(language) else text.count(" ") + 1
 
 
 class _Script:
@@ -142,7 +139,7 @@ class _Script:
 def _script_of(language: str) -> _Script | None:
     """A language's script, if it is one that is known."""
     for script, languages in _SCRIPTS.items():
-        if language[:2] in languages.split() and len(language.replace("_", "-").split("-")[0]) == 2:
+        if primary_language(language) in languages.split():
             return _Script(script)
     return None
 

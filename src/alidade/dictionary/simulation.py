@@ -15,6 +15,7 @@ from typing import NamedTuple
 from alidade.alignment.links import Alignment, Link
 from alidade.dictionary.entries import Entry, make_entry
 from alidade.errors import require_package
+from alidade.text.languages import primary_language
 from alidade.text.normalise import normalise_text
 from alidade.text.words import Word, split_words
 
@@ -102,7 +103,7 @@ def one_to_one_links(alignment: Alignment) -> Iterator[Link]:
 def load_stop_words(language: str) -> frozenset[str]:
     """The stop words of a language; none if there is no list for it."""
     stopwordsiso = require_package("stopwordsiso", "evaluate", "a simulated dictionary")
-    language = language.split("-")[0]
+    language = primary_language(language)
     return frozenset(stopwordsiso.stopwords(language)) if stopwordsiso.has_lang(language) else frozenset()
 
 

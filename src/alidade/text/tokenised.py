@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from alidade.text.languages import primary_language
+
 if TYPE_CHECKING:
     from alidade.text.subwords import Encoding, Subwords
 
@@ -28,7 +30,7 @@ def encode_tokenised(words: Sequence[str], subwords: Subwords) -> Encoding:
 
 def spaces_before(words: Sequence[str], language: str) -> list[bool]:
     """For each word whether a space stands before it; the first word is always taken to follow one."""
-    binds_hyphens = language.split("-")[0] in _CLITIC_LANGUAGES
+    binds_hyphens = primary_language(language) in _CLITIC_LANGUAGES
     spaces = []
     follows_opening = is_quoted = False
     for number, word in enumerate(words):
