@@ -57,12 +57,12 @@ def random_batch(seed: int = 0) -> Batch:
     return Batch(source, target_in, target_out, positions, previous_positions, num_tokens)
 
 
-def randomise(model: torch.nn.Module) -> None:
+def randomise(model: torch.nn.Module, noise: float = 0.2) -> None:
     """Weights that no initialisation has, zeros among them, so that nothing agrees by accident."""
     generator = torch.Generator().manual_seed(7)
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.add_(torch.randn(parameter.shape, generator=generator) * 0.2)
+            parameter.add_(torch.randn(parameter.shape, generator=generator) * noise)
 
 
 def lexical_model(**settings: object) -> Any:
@@ -117,6 +117,7 @@ def small_system(
     *,
     source_vocabulary: int = VOCABULARY,
     target_vocabulary: int = VOCABULARY,
+    noise: float = 0.2,
 ) -> SmallSystem:
     """Both models with random weights, the same ones for the same settings."""
     lexical_settings = _lexical_settings(lexical)
@@ -124,7 +125,7 @@ def small_system(
     with torch.random.fork_rng():
         torch.manual_seed(3)
         system = build_system(lexical_settings, alignment_settings, source_vocabulary, target_vocabulary)
-    randomise(system)
+    randomise(system, noise)
     source, target = [
         VocabularyDescription(language="en", size=size, fingerprint="")
         for size in (source_vocabulary, target_vocabulary)

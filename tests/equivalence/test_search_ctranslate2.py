@@ -12,8 +12,10 @@ from alidade.config import SearchSettings, TransformerSettings
 from alidade.errors import AlidadeError
 from alidade.exchange.ctranslate2 import export_ctranslate2
 from alidade.models.system import build_system
-from alidade.search.beam import BeamSearch, Request
+from alidade.search.beam import BeamSearch
+from alidade.search.hypotheses import Request
 from alidade.text.vocabulary import BOS, EOS, PAD, UNK
+from small_models import SmallSystem, small_system
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 
@@ -21,24 +23,13 @@ VOCABULARY = 90
 PIECES = ["<pad>", "<s>", "</s>", "<unk>", *(f"piece{i}" for i in range(4, VOCABULARY))]
 
 
-def make_system(*, pre_norm: bool) -> torch.nn.Module:
-    torch.manual_seed(4)
-    settings = TransformerSettings(
-        width=32,
-        heads=4,
-        feed_forward=64,
-        encoder_layers=2,
-        decoder_layers=3,
-        pre_norm=pre_norm,
-        tied_embeddings="none",
-    )
-    system = build_system(settings, None, VOCABULARY, VOCABULARY)
+def make_system(*, pre_norm: bool) -> SmallSystem:
+    settings = {"width": 32, "heads": 4, "feed_forward": 64, "pre_norm": pre_norm, "tied_embeddings": "none"}
+    system = small_system(settings, source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY, noise=0.1)
     with torch.no_grad():
-        for parameter in system.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.1)
-        system.lexical.output.bias[[PAD, BOS, UNK]] = -1e9  # as in training, where they are never a target
-        system.lexical.output.bias[EOS] += 2.5
-    return system.eval()
+        system.models.lexical.output.bias[[PAD, BOS, UNK]] = -1e9  # as in training, where they are never a target
+        system.models.lexical.output.bias[EOS] += 3.5
+    return system
 
 
 def sources() -> list[list[int]]:
@@ -50,7 +41,7 @@ def sources() -> list[list[int]]:
 @pytest.mark.parametrize(("beam_size", "length_normalisation"), [(1, 1.0), (4, 0.0), (4, 0.6), (5, 1.0), (8, 1.0)])
 def test_the_same_translations(tmp_path: Path, pre_norm: bool, beam_size: int, length_normalisation: float) -> None:
     system = make_system(pre_norm=pre_norm)
-    export_ctranslate2(system.lexical, PIECES, PIECES, tmp_path / "model")
+    export_ctranslate2(system.models.lexical, PIECES, PIECES, tmp_path / "model")
     theirs = ctranslate2.Translator(str(tmp_path / "model"), intra_threads=1).translate_batch(
         [[PIECES[word] for word in source] for source in sources()],
         beam_size=beam_size,
@@ -63,12 +54,12 @@ def test_the_same_translations(tmp_path: Path, pre_norm: bool, beam_size: int, l
         disable_unk=True,
     )
     settings = SearchSettings(beam_size=beam_size, length_normalisation=length_normalisation)
-    search = BeamSearch(system, settings)
+    search = BeamSearch(system.engine(), settings)
     ours = search.search([Request(source, max_length=24) for source in sources()], num_best=beam_size)
     num_complete = 0
     for mine, other in zip(ours, theirs, strict=True):
         found = [
-            [PIECES[word] for word in h.words] + ["</s>"] * h.is_complete
+            [PIECES[piece] for piece in h.pieces] + ["</s>"] * h.is_complete
             for h in mine.hypotheses[: len(other.hypotheses)]
         ]
         num_complete += mine.best.is_complete

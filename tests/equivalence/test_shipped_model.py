@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from alidade.search.dictionary_constraints import Mode
 
 from alidade.dictionary.files import load_dictionary
 from alidade.model_folder import ModelFolder, load_model_folder, shipped_model
+from alidade.search.dictionary import Mode
 from alidade.translation import Translation
 from alidade.translator import Translator
 
