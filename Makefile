@@ -1,6 +1,7 @@
 # Two commands for a newcomer: `make demo` and `make test`. Both make .venv first, if there is none.
 PYTHON ?= python3
 BIN := .venv/bin
+EXTRAS ?= train,evaluate,plot,zh,eflomal,inflect,dev
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 BASE := .venv/.installed-base
 ALL := .venv/.installed-all
@@ -38,7 +39,7 @@ $(BASE): pyproject.toml constraints.txt
 
 # Everything that tests need.
 $(ALL): $(BASE)
-	$(INSTALL) -e '.[train,evaluate,plot,zh,eflomal,inflect,dev]'
+	$(INSTALL) -e '.[$(EXTRAS)]'
 	touch $@
 
 clean:  ## remove the environment and all caches

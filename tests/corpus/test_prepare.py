@@ -101,6 +101,7 @@ def test_a_missing_aligner_is_noticed_before_any_work(tmp_path: Path, monkeypatc
 
 
 def test_eflomal_finds_the_words(tmp_path: Path) -> None:
+    pytest.importorskip("eflomal")
     """Nearly every noun of the target points at its own translation, in train and dev."""
     dev = write_pairs(tmp_path, "dev", [("The king finds 1,000 cats.", "Der König findet 1,000 Katere.")])
     corpus, _ = prepare(config(tmp_path, dev=dev, aligner={"kind": "eflomal", "unit": "words"}))
@@ -154,6 +155,7 @@ def test_stages_are_skipped_when_nothing_changed(tmp_path: Path) -> None:
 
 
 def test_a_new_vocabulary_needs_no_new_alignment_of_words(tmp_path: Path) -> None:
+    pytest.importorskip("eflomal")
     on_words = {"kind": "eflomal", "unit": "words"}
     prepare(config(tmp_path, aligner=on_words))
     settings = config(tmp_path, PAIRS[::-1], aligner=on_words, subwords={"vocabulary_size": 300})
@@ -219,6 +221,7 @@ def test_pharaoh_needs_its_file_and_others_refuse_it(tmp_path: Path) -> None:
 
 
 def test_pieces_can_be_the_units(tmp_path: Path) -> None:
+    pytest.importorskip("eflomal")
     corpus, _ = prepare(config(tmp_path, PAIRS[:20], aligner={"kind": "eflomal", "unit": "pieces"}))
     flat = np.concatenate([corpus.train.positions(i) for i in range(20)])
     assert flat.min() >= 1
