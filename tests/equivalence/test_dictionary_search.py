@@ -7,37 +7,45 @@ from collections.abc import Sequence
 
 import pytest
 import torch
-from alidade.dictionary.tables import ConstrainedSentence
-from alidade.search.dictionary_constraints import GIVEN_COST, DictionaryConstraints, Mode
 
 from alidade.config import SearchSettings
 from alidade.dictionary.entries import make_entry
 from alidade.dictionary.matching import Form, Match, Pieces
-from alidade.dictionary.rules import Constraints, Use, WordBorders
-from alidade.models.system import System
-from alidade.search.beam import BeamSearch, Request
-from alidade.search.forced import GivenPairs
-from alidade.search.hypotheses import Hypothesis
-from small_models import VOCABULARY, jumps_model, lexical_model
+from alidade.dictionary.rules import SentenceRules, Use, WordBorders
+from alidade.search.beam import BeamSearch
+from alidade.search.dictionary import DictionaryRestriction, Mode, TermSentence
+from alidade.search.forced import score_pairs
+from alidade.search.hypotheses import Hypothesis, Request
+from alidade.search.roles import System
+from alidade.text.vocabulary import EOS
+from small_models import VOCABULARY, SmallSystem, small_system
 
 BORDERS = WordBorders(continuing=frozenset([20, 21, 22]), glueing=frozenset([19]))
 WORDS_NEVER_GO_ON = WordBorders(frozenset(), frozenset())
+RNN_JUMPS: dict[str, object] = {"kind": "rnn-jumps"}
+
+
+def make_system(lexical: dict[str, object], alignment: dict[str, object] | None = None) -> SmallSystem:
+    system = small_system(lexical, alignment)
+    with torch.no_grad():
+        system.models.lexical.output.bias[EOS] += 3.0  # or few hypotheses would ever end
+    return system
+
+
 FAMILIES = {
-    "transformer": ("transformer", None),
-    "transformer-aligned": ("transformer-aligned", "transformer-jumps"),
-    "rnn": ("rnn", None),
-    "rnn-biased": ("rnn-biased", "rnn-jumps"),
+    "transformer": make_system({}),
+    "transformer-aligned": make_system({"kind": "transformer-aligned"}, {}),
+    "top": make_system({"kind": "transformer-aligned", "assisted_layers": "top"}, {"encoder": "lexical"}),
+    "rnn": make_system({"kind": "rnn"}),
+    "rnn-biased": make_system({"kind": "rnn-biased"}, RNN_JUMPS),
 }
-ASSISTED = [name for name, (_, alignment) in FAMILIES.items() if alignment]
+ASSISTED = [name for name, system in FAMILIES.items() if system.description.alignment is not None]
 MODES: tuple[Mode, ...] = ("suggest", "require")
 
 
 @pytest.fixture(scope="module")
 def systems() -> dict[str, System]:
-    return {
-        name: System(lexical_model(kind=lexical), None if alignment is None else jumps_model(kind=alignment))
-        for name, (lexical, alignment) in FAMILIES.items()
-    }
+    return {name: system.engine() for name, system in FAMILIES.items()}
 
 
 def match(positions: range, *forms: Pieces) -> Match:
@@ -64,36 +72,31 @@ def search(
     borders: WordBorders = BORDERS,
     num_best: int = 1,
     min_length: int = 0,
+    has_final_mark: bool = False,
     **settings: object,
 ) -> list[list[Hypothesis]]:
-    """Translate with a dictionary, or without one if there is no mode."""
+    """Translate with a dictionary, or without one if there is no mode. has_final_mark: the last source word is one."""
     all_settings = SearchSettings.model_validate({"beam_size": 4, "pruning": "none"} | settings)
     prefixes = prefixes or [()] * len(sentences)
     requests = [
         Request(source, prefix, min_length=min_length) for (source, _), prefix in zip(sentences, prefixes, strict=True)
     ]
-    constraints = None
+    restrictions = []
     if mode is not None:
-        constrained = [
-            ConstrainedSentence(
-                Constraints(matches, borders, must_use_all=mode == "require"),
-                len(source) + 1,
-                request.length_limit(all_settings),
-                len(request.prefix),
+        terms = [
+            TermSentence(
+                SentenceRules(matches, borders, must_use_all=mode == "require"),
+                end_position=request.end_position,
+                max_length=request.length_limit(all_settings),
+                num_given=len(request.prefix),
+                final_mark=range(len(source), len(source) + 1) if has_final_mark else range(0),
             )
             if matches
             else None
             for (source, matches), request in zip(sentences, requests, strict=True)
         ]
-        constraints = DictionaryConstraints(
-            constrained,
-            mode,
-            borders,
-            is_assisted=system.lexical.is_assisted,
-            beam_size=all_settings.beam_size,
-            vocabulary_size=VOCABULARY,
-        )
-    results = BeamSearch(system, all_settings).search(requests, num_best=num_best, constraints=constraints)
+        restrictions.append(DictionaryRestriction(terms, mode, is_assisted=system.lexical.is_assisted))
+    results = BeamSearch(system, all_settings).search(requests, num_best=num_best, restrictions=restrictions)
     return [list(result.hypotheses) for result in results]
 
 
@@ -117,8 +120,9 @@ def random_sentences(seed: int, *, is_dense: bool = False) -> list[tuple[list[in
 
 
 def uses_of(hypothesis: Hypothesis) -> tuple[Use, ...]:
-    assert isinstance(hypothesis.constraint_state, tuple)
-    return hypothesis.constraint_state
+    """None if the sentence has no matches."""
+    assert hypothesis.uses is None or isinstance(hypothesis.uses, tuple)
+    return hypothesis.uses or ()
 
 
 def check_uses(hypothesis: Hypothesis, matches: list[Match]) -> None:
@@ -127,16 +131,16 @@ def check_uses(hypothesis: Hypothesis, matches: list[Match]) -> None:
     assert len({use.match for use in uses}) == len(uses)
     for use in uses:
         forms = {form.after_space for form in matches[use.match].forms}
-        assert hypothesis.words[use.pieces.start : use.pieces.stop] in forms
-        after = hypothesis.words[use.pieces.stop : use.pieces.stop + 1]
+        assert hypothesis.pieces[use.pieces.start : use.pieces.stop] in forms
+        after = hypothesis.pieces[use.pieces.stop : use.pieces.stop + 1]
         assert not set(after) & BORDERS.continuing
 
 
 def close(first: Hypothesis, second: Hypothesis) -> bool:
     return (
-        first.words == second.words
+        first.pieces == second.pieces
         and first.positions == second.positions
-        and first.constraint_state == second.constraint_state
+        and first.uses == second.uses
         and first.score == pytest.approx(second.score, abs=1e-4)
     )
 
@@ -150,7 +154,7 @@ def test_an_empty_dictionary_changes_nothing_to_the_last_score(
     with_dictionary = search(systems[family], bare, mode, num_best=3)
     without = search(systems[family], bare, None, num_best=3)
     for hypotheses, expected in zip(with_dictionary, without, strict=True):
-        assert [(h.words, h.positions) for h in hypotheses] == [(h.words, h.positions) for h in expected]
+        assert [(h.pieces, h.positions) for h in hypotheses] == [(h.pieces, h.positions) for h in expected]
         assert [h.score for h in hypotheses] == pytest.approx([h.score for h in expected], abs=1e-6)
 
 
@@ -163,7 +167,7 @@ def test_a_mixed_batch_is_its_sentences_one_by_one(systems: dict[str, System], f
         assert close(hypothesis, alone)
         if not sentence[1]:
             ((without,),) = search(systems[family], [sentence], None)
-            assert hypothesis.words == without.words
+            assert hypothesis.pieces == without.pieces
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -228,8 +232,8 @@ def test_required_matches_survive_any_pruning(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_suggestions_are_taken_exactly_where_the_attention_points(systems: dict[str, System], family: str) -> None:
-    """j(i) by the models' own, teacher-forced attention: at an unused match a form begins, elsewhere none does."""
+def test_suggestions_are_taken_exactly_where_the_model_looks(systems: dict[str, System], family: str) -> None:
+    """At an unused match a form begins, elsewhere none does."""
     num_begun = 0
     for source, matches in [*random_sentences(0), *random_sentences(1, is_dense=True)]:
         if not matches:
@@ -237,12 +241,12 @@ def test_suggestions_are_taken_exactly_where_the_attention_points(systems: dict[
         ((hypothesis,),) = search(
             systems[family], [(source, matches)], "suggest", borders=WORDS_NEVER_GO_ON, min_length=5
         )
-        pointed = pointed_positions(systems[family], source, hypothesis)
+        looked_at = positions_of(hypothesis)
         use_at = {use.pieces.start: use for use in uses_of(hypothesis)}
         unused = dict(enumerate(matches))
         place = 0
-        while place < len(hypothesis.words):
-            wanted = [number for number, match in unused.items() if pointed[place] in match.positions]
+        while place < len(hypothesis.pieces):
+            wanted = [number for number, match in unused.items() if looked_at[place] in match.positions]
             if place in use_at:
                 assert wanted == [use_at[place].match]
                 del unused[use_at[place].match]
@@ -254,38 +258,89 @@ def test_suggestions_are_taken_exactly_where_the_attention_points(systems: dict[
     assert num_begun > 0
 
 
-def pointed_positions(system: System, source: list[int], hypothesis: Hypothesis) -> list[int]:
-    """j(i) of each word."""
-    pairs = GivenPairs.of([source], [hypothesis.words], [hypothesis.positions] if hypothesis.positions else None)
-    assert system.lexical is not None
-    attention = system.lexical.attention(pairs.batch())  # type: ignore[operator]  # a model's method
-    return [1 + position for position in attention[0, :, 1:].argmax(dim=1).tolist()]
+def positions_of(hypothesis: Hypothesis) -> list[int]:
+    """Where the model looks with each piece: at its position, or at what it attends to."""
+    return list(hypothesis.positions) or [1 + int(row.argmax()) for row in hypothesis.attention[:, 1:]]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_given_words_count_as_uses_and_are_not_restricted(systems: dict[str, System], family: str) -> None:
     source, prefix = [5, 6, 7, 8], (11, 12, 13)
-    matches = [match(range(1, 5), (12, 13)), match(range(1, 1), (16,))]
-    ((hypothesis,),) = search(systems[family], [(source, matches[:1])], "require", prefixes=[prefix])
-    assert hypothesis.words[:3] == prefix
-    assert [use.match for use in uses_of(hypothesis)] == [0]
+    matches = [match(range(1, 5), (12, 13))]
+    for mode in MODES:
+        ((hypothesis,),) = search(systems[family], [(source, matches)], mode, prefixes=[prefix])
+        assert hypothesis.pieces[:3] == prefix
+        assert uses_of(hypothesis) == (Use(0, range(1, 3)),)
 
 
-def test_a_match_farther_away_than_the_widest_jump_is_reached() -> None:
-    system = System(lexical_model(kind="transformer-aligned"), jumps_model(kind="transformer-jumps", max_jump=2))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_given_words_may_be_half_a_form_or_leave_it(systems: dict[str, System], family: str) -> None:
+    source = [5, 6, 7, 8]
+    matches = [match(range(1, 5), (12, 13, 14))]
+    for prefix in ((11, 12), (12, 15), (12, 13, 15, 12, 13)):
+        ((hypothesis,),) = search(systems[family], [(source, matches)], "require", prefixes=[prefix])
+        assert hypothesis.pieces[: len(prefix)] == prefix
+        check_uses(hypothesis, matches)
+        assert [use.match for use in uses_of(hypothesis)] == [0]
+
+
+@pytest.mark.parametrize("max_jump", [2, 5])
+def test_a_match_farther_away_than_the_widest_jump_is_reached(max_jump: int) -> None:
+    system = small_system({"kind": "transformer-aligned"}, {"max_jump": max_jump}).engine()
     source = list(range(4, 20))
     for position in (1, 16):
         ((hypothesis,),) = search(system, [(source, [match(range(position, position + 1), (10, 11))])], "require")
         assert [use.match for use in uses_of(hypothesis)] == [0]
 
 
-def test_given_words_cost_a_share_of_the_models_own_best_word(systems: dict[str, System]) -> None:
-    system = systems["transformer-aligned"]
-    ((hypothesis,),) = search(system, [SENTENCES[3]], "require")
-    (use,) = uses_of(hypothesis)
-    pairs = GivenPairs.of([SENTENCES[3][0]], [hypothesis.words], [hypothesis.positions])
-    assert system.lexical is not None
-    logp = torch.log_softmax(system.lexical.output(system.lexical(pairs.batch())), dim=1).detach()
-    for piece in use.pieces:
-        assert hypothesis.lexical_logp[piece] == pytest.approx(GIVEN_COST * float(logp[piece].max()), abs=1e-5)
-    assert all(torch.tensor(hypothesis.alignment_logp) <= 0)
+@pytest.mark.parametrize("family", ASSISTED)
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_but_the_end_follows_the_final_mark(systems: dict[str, System], family: str, mode: Mode) -> None:
+    sentences = [
+        (source, [match for match in matches if len(source) not in match.positions])
+        for seed in range(3)
+        for source, matches in random_sentences(seed)
+    ]
+    num_marks = 0
+    for (source, matches), hypotheses in zip(
+        sentences, search(systems[family], sentences, mode, num_best=4, has_final_mark=True), strict=True
+    ):
+        for hypothesis in hypotheses if matches else []:
+            if len(source) in hypothesis.positions:
+                num_marks += 1
+                first = hypothesis.positions.index(len(source))
+                assert set(hypothesis.positions[first:]) == {len(source)}
+            if mode == "require":
+                assert {use.match for use in uses_of(hypothesis)} == set(range(len(matches)))
+    assert num_marks > 0
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("mode", MODES)
+def test_what_a_hypothesis_costs_is_what_the_models_say(systems: dict[str, System], family: str, mode: Mode) -> None:
+    """A dictionary ranks hypotheses otherwise, but the log-probabilities of their pieces are the models' own."""
+    sentences = [*random_sentences(0), *SENTENCES]
+    found = [
+        (source, hypothesis)
+        for (source, _), (hypothesis,) in zip(sentences, search(systems[family], sentences, mode), strict=True)
+    ]
+    scores = score_pairs(
+        systems[family],
+        [source for source, _ in found],
+        [hypothesis.pieces for _, hypothesis in found],
+        [hypothesis.positions for _, hypothesis in found],
+    )
+    for (_, hypothesis), score in zip(found, scores, strict=True):
+        num_pieces = len(hypothesis.pieces)
+        assert hypothesis.lexical_logp[:num_pieces] == pytest.approx(score.lexical_logp[:num_pieces], abs=1e-3)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("mode", MODES)
+def test_the_engine_obeys_as_the_models_that_are_trained_do(
+    systems: dict[str, System], family: str, mode: Mode
+) -> None:
+    sentences = [*random_sentences(0), *SENTENCES]
+    found = search(systems[family], sentences, mode, pruning="exact")
+    expected = search(FAMILIES[family].reference(), sentences, mode, pruning="exact")
+    assert all(close(one, other) for (one,), (other,) in zip(found, expected, strict=True))

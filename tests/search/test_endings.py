@@ -22,10 +22,3 @@ def test_a_sentence_ends_at_its_length_limit() -> None:
     endings = SentenceEndings(SearchSettings(beam_size=2), num_best=1, max_length=5, is_patient=True)
     assert not endings.is_over(3, best_live_score=-0.1)
     assert endings.is_over(4, best_live_score=-0.1)
-
-
-def test_pieces_that_do_not_count_make_a_hypothesis_no_longer() -> None:
-    endings = SentenceEndings(SearchSettings(beam_size=2, length_normalisation=1.0), num_best=2, max_length=20)
-    endings.add(3, (-8.0, 1, EOS, 1, -4.0, -4.0), None)
-    endings.add(3, (-8.0, 0, EOS, 1, -4.0, -4.0), None, uncounted=2)
-    assert [ending.score for ending in endings.best()] == [-2.0, -4.0]

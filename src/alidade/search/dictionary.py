@@ -249,8 +249,9 @@ class DictionaryRestriction(Restriction):
             return course
         forced = self._forced.get((hypothesis, position))
         begun = () if forced is None else forced.begins
-        if self._step < terms.num_given and self._is_assisted:
-            begun = terms.rules.rule(course.state, position).begins
+        if self._step < terms.num_given:
+            rules = terms.rules
+            begun = rules.rule(course.state, position).begins if self._is_assisted else rules.unused(course.state)
         state = terms.rules.advance(course.state, piece, place=self._step, begun=begun)
         if forced is None and state is course.state and (position not in terms.final_mark or course.is_closed):
             return course
