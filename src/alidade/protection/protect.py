@@ -19,7 +19,7 @@ import regex
 
 from alidade.dictionary.entries import Dictionary
 from alidade.text.markup import BREAKS, Mark, Role, role_of_tag
-from alidade.text.placeholders import BETWEEN_WORDS, Placeholder, closing_brace, find_placeholders
+from alidade.text.placeholders import BETWEEN_WORDS, Kind, Placeholder, closing_brace, find_placeholders
 from alidade.text.sentences import split_sentences
 from alidade.text.subwords import Subwords
 
@@ -324,7 +324,14 @@ _SPACE_BEFORE = regex.compile(r"\s+$")
 _SPACE_AFTER = regex.compile(r"\s+")
 _ODD_SPACE = regex.compile(r"\s{2,}|[^\S ]")
 _ICU_PLURAL = regex.compile(r"\{\s*[\w.]+\s*,\s*(?:plural|selectordinal)")
-_VERBATIM = frozenset({"code", "kbd", "samp", "var", "pre", "script", "style", "tt"})
+_VERBATIM = frozenset(
+    [
+        *("code", "kbd", "samp", "var", "pre", "script", "style", "tt"),  # HTML
+        *("ph", "it", "bpt", "ept", "xliff:g"),  # XLIFF and TMX: what they hold is somebody else's markup
+    ]
+)
+_CODES: dict[str, Role] = {"bpt": "open", "ept": "close", "it": "alone"}
+"""Of those the ones that stand between words."""
 _NO_TRANSLATION = regex.compile(r"""translate\s*=\s*["']?no\b|class\s*=\s*["'][^"']*\bnotranslate\b""")
 
 
@@ -339,7 +346,11 @@ def _is_mark(placeholder: Placeholder) -> bool:
 def _role(placeholder: Placeholder, text: str) -> tuple[Role, str]:
     """Whether a mark opens, closes or stands alone, and its name."""
     if placeholder.kind == "tag":
-        return role_of_tag(placeholder.text)
+        role, name = role_of_tag(placeholder.text)
+        if name not in _CODES or not placeholder.text.endswith(f"</{name}>"):
+            return role, name
+        number = regex.search(r"""\b(?:rid|i|id)\s*=\s*["']?([\w-]+)""", placeholder.text)
+        return _CODES[name], f"code {number[1] if number else ''}"
     if placeholder.text in _QUOTES:
         follows_word = placeholder.start > 0 and not regex.match(r"[\s(\[{]", text[placeholder.start - 1])
         precedes_word = placeholder.end < len(text) and not regex.match(r"[\s)\]}.,;:!?]", text[placeholder.end])
@@ -363,7 +374,8 @@ def _with_verbatim_elements(text: str, found: Sequence[Placeholder]) -> list[Pla
                 depth += {"open": 1, "close": -1}.get(role, 0)
             if depth == 0:
                 start = opening[0].start
-                result.append(Placeholder("template", start, placeholder.end, text[start : placeholder.end]))
+                kind: Kind = "tag" if opening[1] in _CODES else "template"
+                result.append(Placeholder(kind, start, placeholder.end, text[start : placeholder.end]))
                 opening = None
             continue
         is_verbatim = role == "open" and (name in _VERBATIM or _NO_TRANSLATION.search(placeholder.text) is not None)

@@ -1,0 +1,142 @@
+"""Documents: a file as units to translate, and the file again with nothing changed but these.
+
+A reader finds the units of one kind of file and says, for each, which stretches of the file to replace when its
+translation is known. So comments, order, wrapping and everything else stay byte for byte: nothing is parsed into a tree
+and printed again. `documents/formats.py` knows which reader reads which file.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import regex
+
+from alidade.errors import AlidadeError
+
+MOST_BYTES = 200_000_000
+"""No message catalogue is larger; what is, is no catalogue."""
+
+
+class Edit(NamedTuple):
+    """A stretch text[start:end] of a file and what replaces it."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What a unit has become: a text for each of its forms."""
+
+    texts: tuple[str, ...]
+    origin: str = "machine"
+    """"machine", "memory" or "memory, adapted"."""
+    confidence: float | None = None
+    """From 0 to 1; None: a person's."""
+
+    @property
+    def note(self) -> str:
+        """What a reviewer should know."""
+        if self.confidence is None:
+            return f"from {self.origin}"
+        return f"{self.origin} translation, confidence {self.confidence:.2f}"
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether a person has translated exactly this before."""
+        return self.origin == "memory"
+
+
+Fill = Callable[[Filled], list[Edit]]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Something to translate in a file."""
+
+    sources: tuple[str, ...]
+    """The text of each form that is asked for: one, or one for each plural form."""
+    fill: Fill
+    """The edits that put a translation into the file."""
+    place: str
+    """Where it stands, for a person: "line 12"."""
+    targets: tuple[str, ...] = ()
+    """The translations that stand there already, if any."""
+    is_plural_form: tuple[bool, ...] = ()
+    """For each form whether it speaks of several things."""
+
+    @property
+    def is_translated(self) -> bool:
+        return bool(self.targets) and all(self.targets)
+
+
+@dataclass(slots=True)
+class Document:
+    """A file's text and its units."""
+
+    text: str
+    units: Sequence[Unit]
+    encoding: str = "utf-8"
+    final_edits: Sequence[Edit] = field(default=())
+    """What changes with the language of the whole: `<html lang="en">`."""
+
+    def render(self, filled: Mapping[int, Filled]) -> bytes:
+        """The file with some units (by number) translated."""
+        edits = [edit for number, one in filled.items() for edit in self.units[number].fill(one)]
+        return encode_text(apply_edits(self.text, [*edits, *(self.final_edits if filled else ())]), self.encoding)
+
+
+def apply_edits(text: str, edits: Sequence[Edit]) -> str:
+    """The text with stretches replaced; no two of them overlap, insertions at one place stay in their order."""
+    parts, end = [], 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        assert edit.start >= end, "two units claim one stretch of the file"
+        parts += [text[end : edit.start], edit.text]
+        end = edit.end
+    return "".join([*parts, text[end:]])
+
+
+_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+def decode_text(path: Path, content: bytes, declared: str | None = None) -> tuple[str, str]:
+    """A file's text and its encoding: as its byte-order mark or the file itself says, else UTF-8."""
+    if len(content) > MOST_BYTES:
+        raise AlidadeError(f"{path}: {len(content)} bytes are too many for a file of messages; split it")
+    encoding = next((name for bom, name in _BOMS.items() if content.startswith(bom)), declared or "utf-8")
+    try:
+        return content.decode(encoding), encoding
+    except LookupError:
+        raise AlidadeError(
+            f"{path}: the encoding {encoding!r} that it names is not known; convert it to UTF-8"
+        ) from None
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise AlidadeError(
+            f"{path}, line {line}: not {encoding}; convert the file to UTF-8, with iconv perhaps"
+        ) from None
+
+
+def encode_text(text: str, encoding: str) -> bytes:
+    """What `decode_text` read, as bytes; letters that an old encoding has not make it UTF-8."""
+    try:
+        return text.encode(encoding)
+    except UnicodeEncodeError:
+        raise AlidadeError(
+            f"the translation has letters that the file's encoding {encoding} cannot write; convert the file to UTF-8"
+        ) from None
+
+
+def line_of(text: str, place: int) -> int:
+    """The number of the line of a place in a text."""
+    return text.count("\n", 0, place) + 1
+
+
+def has_letters(text: str) -> bool:
+    """Whether there is anything to translate."""
+    return regex.search(r"\p{L}", text) is not None
