@@ -181,6 +181,8 @@ class _TargetWord:
     number: int | None
     """Which word of the joined translation it was; None: it is new."""
     stand_in: StandIn | None = None
+    is_mended: bool = False
+    """Its sources are not the model's."""
 
 
 class _Restorer:
@@ -317,7 +319,7 @@ class _Restorer:
             self.words.pop()
         sources = [*range(len(self.source_spans))][-1:]  # its own mark
         gap = final[: len(final) - len(final.lstrip())]
-        self.words.append(_TargetWord(final.lstrip(), gap, sources, last[0].number if last else None))
+        self.words.append(_TargetWord(final.lstrip(), gap, sources, last[0].number if last else None, is_mended=True))
 
     def _set_accelerator(self) -> None:
         """Before the same letter of the word that its word became, or that word's first, or any word's."""
@@ -352,7 +354,7 @@ class _Restorer:
         return place_marks(root, [self._weights_of(word) for word in self.words])
 
     def _weights_of(self, word: _TargetWord) -> Weights:
-        if word.stand_in is None and word.number is not None:
+        if word.stand_in is None and word.number is not None and not word.is_mended:
             return self.weights[word.number]
         return dict.fromkeys(word.sources, 1.0)
 
