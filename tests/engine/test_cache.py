@@ -22,7 +22,7 @@ class Pasts:
         self.has_dropped = False
 
     def commit(self, parents: Ints) -> None:
-        numbers = self.count + np.arange(parents.size).reshape(parents.shape)
+        numbers: Ints = self.count + np.arange(parents.size).reshape(parents.shape)
         self.count += parents.size
         first = self.ancestors.num_used
         slots = self.ancestors.reorder(parents)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -32,6 +33,11 @@ def make_system(*, pre_norm: bool) -> SmallSystem:
     return system
 
 
+def required(model: torch.nn.Module | None) -> torch.nn.Module:
+    assert model is not None
+    return model
+
+
 def sources() -> list[list[int]]:
     generator = random.Random(8)
     return [[generator.randrange(4, VOCABULARY) for _ in range(length)] for length in [3, 11, 1, 7, 20, 5, 5, 9] * 4]
@@ -41,7 +47,7 @@ def sources() -> list[list[int]]:
 @pytest.mark.parametrize(("beam_size", "length_normalisation"), [(1, 1.0), (4, 0.0), (4, 0.6), (5, 1.0), (8, 1.0)])
 def test_the_same_translations(tmp_path: Path, pre_norm: bool, beam_size: int, length_normalisation: float) -> None:
     system = make_system(pre_norm=pre_norm)
-    export_ctranslate2(system.models.lexical, PIECES, PIECES, tmp_path / "model")
+    export_ctranslate2(required(system.models.lexical), PIECES, PIECES, tmp_path / "model")
     theirs = ctranslate2.Translator(str(tmp_path / "model"), intra_threads=1).translate_batch(
         [[PIECES[word] for word in source] for source in sources()],
         beam_size=beam_size,
@@ -71,7 +77,7 @@ def test_the_same_translations(tmp_path: Path, pre_norm: bool, beam_size: int, l
 
 
 def test_assisted_systems_cannot_be_exported(tmp_path: Path) -> None:
-    shape = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1}
+    shape: dict[str, Any] = {"width": 16, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1}
     system = build_system(TransformerSettings(kind="transformer-aligned", **shape), None, VOCABULARY, VOCABULARY)
     with pytest.raises(AlidadeError, match="only the `transformer` baseline"):
-        export_ctranslate2(system.lexical, PIECES, PIECES, tmp_path / "model")
+        export_ctranslate2(required(system.lexical), PIECES, PIECES, tmp_path / "model")

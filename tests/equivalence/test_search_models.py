@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,7 +99,7 @@ REQUESTS: dict[str, list[Request]] = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("requests", REQUESTS)
 def test_the_engine_translates_as_the_models_that_are_trained(kind: str, requests: str) -> None:
-    options = {"requests": REQUESTS[requests], "pruning": "exact", "alignment_weight": 0.8}
+    options: dict[str, Any] = {"requests": REQUESTS[requests], "pruning": "exact", "alignment_weight": 0.8}
     found = search_with(engine_of(kind), **options)
     expected = search_with(make_system(kind).reference(), **options)
     assert_same(found, expected)
@@ -158,7 +159,7 @@ def test_eight_bits_come_near(monkeypatch: pytest.MonkeyPatch, kind: str, is_wid
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_searchs_score_is_the_scorers(kind: str) -> None:
     system = engine_of(kind)
-    settings = {"lexical_weight": 0.8, "alignment_weight": 0.6, "length_normalisation": 0.7}
+    settings: dict[str, Any] = {"lexical_weight": 0.8, "alignment_weight": 0.6, "length_normalisation": 0.7}
     found = [
         (list(request.source), hypothesis)
         for request, result in zip(some_requests(), search_with(system, **settings), strict=True)
@@ -184,7 +185,7 @@ def test_the_searchs_score_is_the_scorers(kind: str) -> None:
 @pytest.mark.parametrize("length_normalisation", [0.0, 1.0])
 def test_exact_is_none(kind: str, weights: tuple[float, float], length_normalisation: float) -> None:
     system = engine_of(kind)
-    settings = {
+    settings: dict[str, Any] = {
         "lexical_weight": weights[0],
         "alignment_weight": weights[1],
         "length_normalisation": length_normalisation,
@@ -208,7 +209,7 @@ def test_threshold_zero_is_none(kind: str) -> None:
 def test_picked_pairs_that_cannot_matter_are_skipped(monkeypatch: pytest.MonkeyPatch, kind: str, pruning: str) -> None:
     """The reference evaluates every picked pair, as the paper's algorithm 1 does."""
     system = engine_of(kind)
-    settings = {"pruning": pruning, "threshold": 0.005, "histogram": 5, "alignment_weight": 1.5}
+    settings: dict[str, Any] = {"pruning": pruning, "threshold": 0.005, "histogram": 5, "alignment_weight": 1.5}
     skipping = search_with(system, **settings)
     monkeypatch.setattr("alidade.search.beam.pruning_of", lambda settings: AtOnce(picker_of(settings)))
     reference = search_with(system, **settings)

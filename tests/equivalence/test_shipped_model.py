@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from alidade.dictionary.files import load_dictionary
@@ -29,7 +31,7 @@ def model() -> ModelFolder:
 
 
 def translate(
-    model: ModelFolder, texts: tuple[str, ...], mode: Mode | None = None, **settings: object
+    model: ModelFolder, texts: tuple[str, ...], mode: Mode | None = None, **settings: Any
 ) -> list[Translation]:
     translator = Translator(model, beam_size=3, **settings)
     if mode is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 import torch
@@ -42,11 +43,8 @@ def alone(batch: Batch, row: int) -> Batch:
     """One pair of the batch, without padding."""
     source_length, target_length = LENGTHS[row]
     source, *target_side = (tensor[row : row + 1] for tensor in batch.tensors)
-    return Batch(
-        source[:, : source_length + 2],
-        *(tensor[:, : target_length + 1] for tensor in target_side),
-        num_target_tokens=target_length + 1,
-    )
+    target_in, target_out, positions, previous = (tensor[:, : target_length + 1] for tensor in target_side)
+    return Batch(source[:, : source_length + 2], target_in, target_out, positions, previous, target_length + 1)
 
 
 @pytest.mark.parametrize("kind", ["rnn", "rnn-biased", "rnn-jumps"])
@@ -87,7 +85,7 @@ def test_the_bias_starts_at_zero_and_learns() -> None:
         RnnSettings(kind="rnn-biased", embedding=12, width=16, attention=10), None, VOCABULARY, VOCABULARY
     )
     assert system.lexical is not None
-    vector = system.lexical.decoder.bias.vector
+    vector: Any = system.lexical.decoder.bias.vector
     assert torch.equal(vector, torch.zeros(10))
     system.lexical(random_batch()).square().sum().backward()
     assert float(vector.grad.abs().min()) > 0

@@ -145,5 +145,6 @@ def test_dropout_keeps_the_mean_and_drops_its_share() -> None:
     assert float((y.detach() == 0).float().mean()) == pytest.approx(0.3, abs=0.01)
     assert float(y.detach().mean()) == pytest.approx(1.0, abs=0.01)
     y.sum().backward()
+    assert x.grad is not None
     assert torch.equal(x.grad, y.detach())  # the same mask backward
     assert torch.equal(dropout.eval()(x), x)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from alidade.config import SearchSettings
@@ -126,7 +128,8 @@ def test_required_entries_that_the_models_would_pass_by_are_used_before_the_end(
     matches = [match(1, 1, (200,)), match(4, 4, (201, 202))]
     source = [10, 11, 12] if not is_assisted else [10, 11, 12, 13]
     (result,) = translate([(source, matches)], "require", is_assisted, max_length_factor=0.1)
-    assert {use.match for use in result.uses} == {0, 1}
+    uses: Any = result.uses
+    assert {use.match for use in uses} == {0, 1}
 
 
 @pytest.mark.parametrize("mode", ["suggest", "require"])
