@@ -119,9 +119,13 @@ def test_the_examples_print_what_they_show(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_the_python_lines_work(at_desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (block,) = blocks("python")
-    assert len([line for line in block.splitlines() if line.strip()]) <= 6
-    exec(compile(block, "README.md", "exec"), {})
+    sentence, file = blocks("python")
+    for block in (sentence, file):
+        assert len([line for line in block.splitlines() if line.strip()]) <= 6
+    (at_desk / "page.html").write_text("<p>house</p>\n")
+    exec(compile(file, "README.md", "exec"), {})
+    assert "page.html: 1 units, 1 by machine" in capsys.readouterr().out
+    exec(compile(sentence, "README.md", "exec"), {})
     translation, *links = capsys.readouterr().out.splitlines()
     assert translation
     assert len(links) >= len(translation.split())
