@@ -12,7 +12,7 @@ from alidade.config import NormalisationSettings, SearchSettings, SubwordSetting
 from alidade.corpus.encode import count_units, train_subwords
 from alidade.errors import AlidadeError
 from alidade.model_folder import load_model_folder, save_model_folder
-from alidade.models.system import System, build_system, initialise_from
+from alidade.models.system import System, build_system, initialise_from, load_system, named_weights
 from alidade.text.subwords import Subwords
 from small_models import random_batch
 
@@ -30,7 +30,7 @@ def subwords() -> Subwords:
 @pytest.fixture
 def folder(tmp_path: Path, subwords: Subwords) -> Path:
     path = tmp_path / "model"
-    save_model_folder(path, fresh(BASELINE, subwords), BASELINE, None, subwords, subwords)
+    save_model_folder(path, named_weights(fresh(BASELINE, subwords)), BASELINE, None, subwords, subwords)
     return path
 
 
@@ -41,10 +41,10 @@ def fresh(settings: TransformerSettings, subwords: Subwords) -> System:
 def test_what_goes_in_comes_out(tmp_path: Path, subwords: Subwords) -> None:
     system = fresh(ASSISTED, subwords)
     search = SearchSettings(beam_size=3, alignment_weight=0.5)
-    save_model_folder(tmp_path / "model", system, ASSISTED, None, subwords, subwords, search)
+    save_model_folder(tmp_path / "model", named_weights(system), ASSISTED, None, subwords, subwords, search)
     loaded = load_model_folder(tmp_path / "model")
     batch = random_batch()
-    assert torch.equal(system(batch)["lexical"], loaded.system(batch)["lexical"])
+    assert torch.equal(system(batch)["lexical"], load_system(loaded)(batch)["lexical"])
     assert loaded.search == search
     assert loaded.source_subwords.encode("the bird").ids == subwords.encode("the bird").ids
     assert {path.suffix for path in (tmp_path / "model").iterdir()} == {".json", ".safetensors", ".model"}
@@ -52,8 +52,8 @@ def test_what_goes_in_comes_out(tmp_path: Path, subwords: Subwords) -> None:
 
 def test_a_folder_says_how_its_text_was_written(tmp_path: Path, subwords: Subwords) -> None:
     normalisation = NormalisationSettings(lower_case=True, strip_diacritics=["en"])
-    system = fresh(BASELINE, subwords)
-    save_model_folder(tmp_path / "m", system, BASELINE, None, subwords, subwords, normalisation=normalisation)
+    weights = named_weights(fresh(BASELINE, subwords))
+    save_model_folder(tmp_path / "m", weights, BASELINE, None, subwords, subwords, normalisation=normalisation)
     loaded = load_model_folder(tmp_path / "m")
     assert loaded.description.normalisation == normalisation
     assert loaded.normalise_source(" The  Café") == loaded.normalise_target("the cafe") == "the cafe"
@@ -68,7 +68,7 @@ def test_a_folder_without_a_word_on_writing_is_read(folder: Path) -> None:
 
 def test_a_folder_is_replaced_as_a_whole(folder: Path, subwords: Subwords) -> None:
     (folder / "left over").touch()
-    save_model_folder(folder, fresh(ASSISTED, subwords), ASSISTED, None, subwords, subwords)
+    save_model_folder(folder, named_weights(fresh(ASSISTED, subwords)), ASSISTED, None, subwords, subwords)
     assert load_model_folder(folder).description.lexical == ASSISTED
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
     assert not (folder / "left over").exists()
@@ -82,7 +82,7 @@ def test_the_second_stage_takes_the_baselines_weights(folder: Path, subwords: Su
     assisted = fresh(ASSISTED, subwords)
     initialise_from(assisted, folder)
     batch = random_batch()
-    assert torch.equal(assisted(batch)["lexical"], load_model_folder(folder).system(batch)["lexical"])
+    assert torch.equal(assisted(batch)["lexical"], load_system(load_model_folder(folder))(batch)["lexical"])
 
 
 def test_another_shape_is_refused(folder: Path, subwords: Subwords) -> None:
@@ -95,7 +95,7 @@ def test_truncated_weights_are_refused(folder: Path) -> None:
     weights = folder / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
     with pytest.raises(AlidadeError, match="damaged or cut short"):
-        load_model_folder(folder)
+        load_system(load_model_folder(folder))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_mismatched_description_is_refused(folder: Path, change: dict[str, obj
     description = json.loads((folder / "model.json").read_text())
     (folder / "model.json").write_text(json.dumps(description | change))
     with pytest.raises(AlidadeError, match=message):
-        load_model_folder(folder)
+        load_system(load_model_folder(folder))
 
 
 def test_another_subword_model_is_refused(folder: Path) -> None:

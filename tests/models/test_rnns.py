@@ -126,21 +126,19 @@ def test_the_alignment_model_sees_neither_this_position_nor_this_word() -> None:
 
 
 def test_the_energy_at_the_position_is_the_papers() -> None:
-    """The weights that one step gives are those of v . tanh(W s + U h_j + [j = b] w), written out."""
+    """The weights that the first step gives are those of v . tanh(W s + U h_j + [j = b] w), written out."""
     model = lexical_model(kind="rnn-biased", decoder_layers=1)
-    decoder, source = model.decoder, random_batch().source[1:2]  # no padding in the longest
+    decoder, batch = model.decoder, alone(random_batch(), 1)
+    position = int(batch.positions[0, 0])
     with torch.no_grad():
-        memory = model.encode(source)
-        state = model.start(memory, records_attention=True)
-        state.advance(torch.tensor([[7]]))
-        state.evaluate(torch.tensor([0]), torch.tensor([4]))
+        memory = model.encode(batch.source)
         fed, states = decoder.start(memory)
-        s, _ = decoder.advance(decoder.word_gates(decoder.embedding(torch.tensor([7]))), fed, states)
+        s, _ = decoder.advance(decoder.word_gates(decoder.embedding(batch.target_in[:, 0])), fed, states)
         hidden = decoder.query.weight @ s[0] + decoder.key(memory.states[0])  # (S, A)
-        hidden[4] += decoder.bias.vector
+        hidden[position] += decoder.bias.vector
         expected = torch.softmax(torch.tanh(hidden) @ decoder.energy, dim=0)
-        expected[4] += 1.0
-    torch.testing.assert_close(state.attention()[0], expected)
+        expected[position] += 1.0
+        torch.testing.assert_close(model.attention(batch)[0, 0], expected)
 
 
 def test_attention_is_a_distribution_that_prefers_the_position() -> None:

@@ -148,3 +148,23 @@ def test_dropout_keeps_the_mean_and_drops_its_share() -> None:
     assert x.grad is not None
     assert torch.equal(x.grad, y.detach())  # the same mask backward
     assert torch.equal(dropout.eval()(x), x)
+
+
+@pytest.mark.parametrize("pre_norm", [True, False])
+@pytest.mark.parametrize("kind", ["transformer", "transformer-aligned", "transformer-jumps"])
+@torch.inference_mode()
+def test_padding_changes_nothing(kind: str, pre_norm: bool) -> None:
+    build = jumps_model if kind == "transformer-jumps" else lexical_model
+    model = build(kind=kind, pre_norm=pre_norm)
+    batch = random_batch()
+    together = to_grid(model(batch), batch)
+    for row, (source_length, target_length) in enumerate(LENGTHS):
+        alone = Batch(
+            batch.source[row : row + 1, : source_length + 2],
+            batch.target_in[row : row + 1, : target_length + 1],
+            batch.target_out[row : row + 1, : target_length + 1],
+            batch.positions[row : row + 1, : target_length + 1],
+            batch.previous_positions[row : row + 1, : target_length + 1],
+            target_length + 1,
+        )
+        torch.testing.assert_close(model(alone), together[row, : target_length + 1], atol=1e-5, rtol=1e-4)
