@@ -181,6 +181,20 @@ def test_properties() -> None:
     assert translate("a.properties", "x=\\u0021\ny=Save\n").endswith("Salveaz\\u0103\n")
 
 
+def test_fluent() -> None:
+    text = """# Save
+save = Save
+    .title = Open the file
+n = { $n ->
+    [one] %d file
+   *[other] %d files
+ }
+-x = { $y }
+"""
+    expected = text.replace("= Save", "= Salvează").replace("Open the file", "Deschide fișierul")
+    assert translate("a.ftl", text) == expected.replace("%d files", "%d fișiere").replace("%d file\n", "%d fișier\n")
+
+
 def test_apple_strings_in_both_encodings() -> None:
     text = '/* "Save" = "Save"; */\n"Save" = "Say \\"yes\\"";\n'
     expected = text.replace('Say \\"yes\\"', 'Spune \\"da\\"')
@@ -281,6 +295,7 @@ def test_plain_text() -> None:
         ("a.doc", "x", "known are"),
         ("a.json", "[" * 100_000, "deep"),
         ("a.xlf", "<a>" * 1000, "deep"),
+        ("a.ftl", "a = b\n\n=\n", "line 3"),
     ],
 )
 def test_a_broken_file_is_named_with_its_line(name: str, content: str | bytes, message: str) -> None:

@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 from alidade.documents.data_files import (
     read_apple_strings,
+    read_fluent,
     read_json_catalogue,
     read_properties,
     read_yaml_catalogue,
 )
 from alidade.documents.document import Document
+from alidade.documents.office import OfficeDocument, read_office
 from alidade.documents.po import read_po
 from alidade.documents.running_text import read_html, read_markdown, read_plain_text, read_subtitles
 from alidade.documents.xml_catalogues import read_xml_catalogue
@@ -21,7 +23,7 @@ from alidade.errors import AlidadeError
 Languages = tuple[str, str]
 
 
-Reader = Callable[[Path, bytes, Languages], Document]
+Reader = Callable[[Path, bytes, Languages], Document | OfficeDocument]
 
 
 class Format(NamedTuple):
@@ -48,6 +50,7 @@ FORMATS: dict[str, Format] = {
     ".yml": Format("YAML", read_yaml_catalogue, False),
     ".properties": Format("Java properties", read_properties, False),
     ".strings": Format("Apple strings", read_apple_strings, False),
+    ".ftl": Format("Fluent", read_fluent, False),
     ".srt": Format("SubRip subtitles", read_subtitles, False),
     ".vtt": Format("WebVTT subtitles", read_subtitles, False),
     ".html": Format("HTML", read_html, False),
@@ -55,8 +58,20 @@ FORMATS: dict[str, Format] = {
     ".xhtml": Format("HTML", read_html, False),
     ".md": Format("Markdown", read_markdown, False),
     ".markdown": Format("Markdown", read_markdown, False),
+    ".docx": Format("DOCX", read_office, False),
+    ".odt": Format("ODT", read_office, False),
     ".txt": Format("plain text", read_plain_text, False),
 }
+
+
+def read_document(path: Path, content: bytes, languages: Languages) -> Document | OfficeDocument:
+    """The units of a file of any known kind."""
+    try:
+        return format_of(path).read(path, content, languages)
+    except ModuleNotFoundError as error:
+        raise AlidadeError(
+            f"{path}: this kind of file needs {error.name}; `pip install alidade-mt[files]` brings it"
+        ) from None
 
 
 def format_of(path: Path) -> Format:

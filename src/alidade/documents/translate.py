@@ -22,7 +22,7 @@ import regex
 
 from alidade.alignment.links import Alignment
 from alidade.documents.document import Filled, Unit
-from alidade.documents.formats import Format, format_of
+from alidade.documents.formats import Format, format_of, read_document
 from alidade.documents.memory import Adapter, Memory, Pair, read_tmx_pairs
 from alidade.documents.plurals import with_preposition
 from alidade.errors import AlidadeError
@@ -104,7 +104,7 @@ class FileTranslator:
         output = output_path(path, folder, kind, self.translator.languages[1])
         with open_bytes(path, unpack=False) as file:
             content = file.read()
-        document = kind.read(path, content, self.translator.languages)
+        document = read_document(path, content, self.translator.languages)
         units = document.units
         memory = Memory([*self.pairs, *_own_pairs(units)], self.translator.languages[0])
         pending = [number for number, unit in enumerate(units) if self.options.everything or not unit.is_translated]

@@ -1,0 +1,245 @@
+"""Word processors' files, DOCX and ODT: archives of XML whose paragraphs are translated; everything else stays.
+
+A paragraph of DOCX is a row of runs, each with its own look. For the translator a run is an element around its text;
+the links put the runs around the words that theirs became, and the runs are written in that order. ODT has spans inside
+paragraphs, which are tags already.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import regex
+
+from alidade.documents.document import MOST_BYTES, Edit, Fill, Filled, Unit, apply_edits, has_letters
+from alidade.documents.xml import Element, mend_markup, parse_xml
+from alidade.errors import AlidadeError
+
+MOST_RATIO = 200
+"""Text packs to a tenth; what packs to a two-hundredth has been made to burst."""
+_DOCX_PARTS = regex.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
+_ODT_PARTS = regex.compile(r"(?:content|styles)\.xml")
+
+Languages = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _Part:
+    """An XML file of the archive and its units."""
+
+    name: str
+    text: str
+    units: Sequence[Unit]
+
+
+@dataclass(slots=True)
+class OfficeDocument:
+    """An archive with its units, ready to be written again."""
+
+    content: bytes
+    parts: Sequence[_Part]
+
+    @property
+    def units(self) -> list[Unit]:
+        return [unit for part in self.parts for unit in part.units]
+
+    def render(self, filled: Mapping[int, Filled]) -> bytes:
+        """The same archive with translated paragraphs: the same files in the same order, with the same dates."""
+        changed: dict[str, bytes] = {}
+        first = 0
+        for part in self.parts:
+            numbers = [number for number in filled if first <= number < first + len(part.units)]
+            edits = [edit for number in numbers for edit in part.units[number - first].fill(filled[number])]
+            if edits:
+                changed[part.name] = apply_edits(part.text, edits).encode()
+            first += len(part.units)
+        return _repack(self.content, changed) if changed else self.content
+
+
+def read_office(path: Path, content: bytes, _: Languages) -> OfficeDocument:
+    """The paragraphs of a DOCX or an ODT file."""
+    is_docx = path.suffix.lower() == ".docx"
+    wanted = _DOCX_PARTS if is_docx else _ODT_PARTS
+    parts = []
+    for name, text in _texts(path, content, wanted):
+        root = parse_xml(Path(f"{path} ({name})"), text)
+        units = [*(_docx_units(text, root, name) if is_docx else _odt_units(text, root, name))]
+        parts.append(_Part(name, text, units))
+    if not parts:
+        raise AlidadeError(f"{path}: there is no text in this archive; is it a {path.suffix[1:].upper()} file?")
+    return OfficeDocument(content, parts)
+
+
+def _texts(path: Path, content: bytes, wanted: regex.Pattern[str]) -> Iterator[tuple[str, str]]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            _refuse_bombs(path, archive)
+            for info in archive.infolist():
+                if wanted.fullmatch(info.filename):
+                    yield info.filename, archive.read(info).decode("utf-8")
+    except (
+        zipfile.BadZipFile,
+        UnicodeDecodeError,
+        NotImplementedError,
+        RuntimeError,
+        EOFError,
+        OSError,
+        ValueError,
+        zlib.error,
+    ):
+        raise AlidadeError(f"{path}: damaged, or no {path.suffix[1:].upper()} file at all") from None
+
+
+def _refuse_bombs(path: Path, archive: zipfile.ZipFile) -> None:
+    size = sum(info.file_size for info in archive.infolist())
+    packed = sum(info.compress_size for info in archive.infolist())
+    if size > MOST_BYTES or size > MOST_RATIO * max(packed, 1000):
+        raise AlidadeError(f"{path}: it would unpack from {packed} to {size} bytes; no document does")
+
+
+def _repack(content: bytes, changed: Mapping[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(packed, "w") as new:
+        for info in old.infolist():
+            new.writestr(info, changed.get(info.filename, old.read(info)), compress_type=info.compress_type)
+    return packed.getvalue()
+
+
+# ---- ODT
+
+
+def _odt_units(text: str, root: Element, name: str) -> Iterator[Unit]:
+    for element in root.walk():
+        if element.name in ("text:p", "text:h") and not _has_paragraph_inside(element):
+            inner = element.inner(text)
+            if has_letters(regex.sub(r"<[^>]*>", "", inner)):
+                yield Unit((inner,), _filler(element, inner), f"{name}, paragraph at {element.start}")
+
+
+def _has_paragraph_inside(element: Element) -> bool:
+    """A frame or a note inside a paragraph has paragraphs of its own: those are translated."""
+    return any(one.name in ("text:p", "text:h") for child in element.children for one in child.walk())
+
+
+def _filler(element: Element, source: str) -> Fill:
+    def fill(filled: Filled) -> list[Edit]:
+        return [Edit(element.inner_start, element.inner_end, mend_markup(filled.texts[0], source))]
+
+    return fill
+
+
+# ---- DOCX
+
+
+def _docx_units(text: str, root: Element, name: str) -> Iterator[Unit]:
+    for element in root.walk():
+        if element.name == "w:p":
+            paragraph = _Paragraph(text, element)
+            if paragraph.runs and has_letters(regex.sub(r"<[^>]*>", "", paragraph.source)):
+                yield Unit((paragraph.source,), paragraph.fill, f"{name}, paragraph at {element.start}")
+
+
+class _Paragraph:
+    """The text of a paragraph, with elements `<r1>…</r1>` around what does not look like most of it."""
+
+    def __init__(self, text: str, element: Element) -> None:
+        self.text = text
+        self.marks: dict[str, str] = {}
+        """Tags of the source and what they are written as."""
+        self.looks: list[str] = []
+        """The first is that of most of the text."""
+        children = [child for child in element.children if child.name != "w:pPr"]
+        self.start = children[0].start if children else element.inner_end
+        self.end = children[-1].end if children else element.inner_end
+        self.runs = [one for child in children for one in _runs(child)]
+        self.looks = self._looks_by_length()
+        source = "".join([self._read(child) for child in children])
+        # Neighbouring runs that look alike are one: Word cuts text for reasons of its own.
+        self.source = regex.sub(r"</r(\d+)><r\1>", "", source)
+
+    def _looks_by_length(self) -> list[str]:
+        lengths: Counter[str] = Counter()
+        for run in self.runs:
+            lengths[self._look(run)] += sum(
+                len(child.inner(self.text)) for child in run.children if child.name == "w:t"
+            )
+        return [look for look, _ in lengths.most_common()]
+
+    def _look(self, run: Element) -> str:
+        look = run.find("rPr")
+        return self.text[look.start : look.end] if look else ""
+
+    def _read(self, element: Element) -> str:
+        if element.name == "w:r" and _is_text(element):
+            return self._read_run(element)
+        if element.name in _AROUND_RUNS and [*_runs(element)]:
+            number = len(self.marks)
+            opening, closing = f"<h{number}>", f"</h{number}>"
+            self.marks[opening] = self.text[element.start : element.inner_start]
+            self.marks[closing] = self.text[element.inner_end : element.end]
+            return opening + "".join([self._read(child) for child in element.children]) + closing
+        if element.name in _FORGOTTEN:
+            return ""
+        return self._mark("x", element)
+
+    def _read_run(self, run: Element) -> str:
+        inner = []
+        for child in run.children:
+            if child.name == "w:t":
+                inner.append(child.inner(self.text))
+            elif child.name not in ("w:rPr", *_FORGOTTEN):
+                inner.append(self._mark("y", child))
+        number = self.looks.index(self._look(run))
+        return f"<r{number}>{''.join(inner)}</r{number}>" if number else "".join(inner)
+
+    def _mark(self, name: str, element: Element) -> str:
+        tag = f'<{name} n="{len(self.marks)}"/>'
+        self.marks[tag] = self.text[element.start : element.end]
+        return tag
+
+    def fill(self, filled: Filled) -> list[Edit]:
+        return [Edit(self.start, self.end, self._write(mend_markup(filled.texts[0], self.source)))]
+
+    def _write(self, target: str) -> str:
+        """Runs again, each stretch of text in the look of the element around it."""
+        written: list[str] = []
+        look = 0
+        for piece in regex.splititer(r"(<[^<>]*>)", target):
+            run = regex.fullmatch(r"<(/?)r(\d+)>", piece)
+            if run:
+                look = 0 if run[1] else int(run[2])
+            elif piece in self.marks:
+                mark = self.marks[piece]
+                written.append(self._run(mark, look) if piece.startswith("<y ") else mark)
+            elif piece:
+                written.append(self._run(f'<w:t xml:space="preserve">{piece}</w:t>', look))
+        return "".join(written)
+
+    def _run(self, content: str, look: int) -> str:
+        return f"<w:r>{self.looks[look]}{content}</w:r>"
+
+
+_AROUND_RUNS = ("w:hyperlink", "w:smartTag", "w:ins")
+_FORGOTTEN = ("w:proofErr", "w:lastRenderedPageBreak")
+"""What Word notes about the old text."""
+_NO_TEXT = ("w:drawing", "w:pict", "w:object", "w:fldChar", "w:instrText", "mc:AlternateContent")
+
+
+def _runs(element: Element) -> Iterator[Element]:
+    """The runs of text in a child of a paragraph."""
+    if element.name == "w:r" and _is_text(element):
+        yield element
+    elif element.name in _AROUND_RUNS:
+        for child in element.children:
+            yield from _runs(child)
+
+
+def _is_text(run: Element) -> bool:
+    names = [child.name for child in run.children]
+    return "w:t" in names and not any(name in _NO_TEXT for name in names)
