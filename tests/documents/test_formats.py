@@ -369,3 +369,14 @@ def test_anything_gives_units_or_one_clear_sentence(suffix: str, content: bytes)
         return
     assert document.render({}) == content
     document.render({number: Filled(unit.sources, "machine", 0.5) for number, unit in enumerate(document.units)})
+
+
+def test_a_template_learns_its_language() -> None:
+    text = (
+        'msgid ""\nmsgstr ""\n"Language: \\n"\n"Content-Type: text/plain; charset=CHARSET\\n"\n'
+        '"Plural-Forms: nplurals=INTEGER; plural=EXPRESSION;\\n"\n\nmsgid "Save"\nmsgstr ""\n'
+    )
+    written = translate("a.pot", text)
+    assert '"Language: ro\\n"' in written
+    assert "charset=UTF-8" in written
+    assert "nplurals=3; plural=(n==1" in written

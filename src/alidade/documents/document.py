@@ -7,7 +7,9 @@ and printed again. `documents/formats.py` knows which reader reads which file.
 
 from __future__ import annotations
 
+import bisect
 import codecs
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,7 +136,12 @@ def encode_text(text: str, encoding: str) -> bytes:
 
 def line_of(text: str, place: int) -> int:
     """The number of the line of a place in a text."""
-    return text.count("\n", 0, place) + 1
+    return bisect.bisect_right(_line_starts(text), place)
+
+
+@functools.lru_cache(maxsize=2)
+def _line_starts(text: str) -> list[int]:
+    return [0, *[match.end() for match in regex.finditer("\n", text)]]
 
 
 def has_letters(text: str) -> bool:

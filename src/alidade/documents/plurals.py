@@ -49,3 +49,25 @@ def with_preposition(forms: list[str]) -> list[str]:
 
 
 _NUMBER_BEFORE_WORD = regex.compile(r"(%(?:\d+\$)?[ll']*[dui]|%(?:L?\d|n)\b|\{\w*\}|%\(\w+\)d) (?!de\b)(?=\p{Ll}{3})")
+
+
+_SLAVIC = "n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<12 || n%100>14) ? 1 : 2"
+_RULES = {
+    "ro": "n==1 ? 0 : n==0 || (n!=1 && n%100>=1 && n%100<=19) ? 1 : 2",
+    **dict.fromkeys(["ru", "uk", "be", "sr", "hr", "bs"], _SLAVIC),
+    "pl": "n==1 ? 0 : n%10>=2 && n%10<=4 && (n%100<12 || n%100>14) ? 1 : 2",
+    **dict.fromkeys(["cs", "sk"], "n==1 ? 0 : n>=2 && n<=4 ? 1 : 2"),
+    "lt": "n%10==1 && n%100!=11 ? 0 : n%10>=2 && (n%100<10 || n%100>=20) ? 1 : 2",
+    "lv": "n%10==0 || (n%100>=11 && n%100<=19) ? 0 : n%10==1 && n%100!=11 ? 1 : 2",
+    "sl": "n%100==1 ? 0 : n%100==2 ? 1 : n%100==3 || n%100==4 ? 2 : 3",
+    "ar": "n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 : n%100>=11 ? 4 : 5",
+    "ga": "n==1 ? 0 : n==2 ? 1 : n>2 && n<7 ? 2 : n>6 && n<11 ? 3 : 4",
+    **dict.fromkeys(["fr", "pt"], "n>1"),
+}
+
+
+def plural_rule(language: str) -> str:
+    """gettext's Plural-Forms; nothing for languages whose rule is not known here."""
+    number = number_of_plurals(language)
+    rule = _RULES.get(primary_language(language), {1: "0", 2: "n!=1"}.get(number, ""))
+    return f"nplurals={number}; plural=({rule});" if rule else ""

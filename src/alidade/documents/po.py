@@ -10,7 +10,7 @@ from pathlib import Path
 import regex
 
 from alidade.documents.document import Document, Edit, Filled, Unit, decode_text
-from alidade.documents.plurals import number_of_plurals, speaks_of_several
+from alidade.documents.plurals import number_of_plurals, plural_rule, speaks_of_several
 from alidade.errors import AlidadeError
 
 WIDTH = 77
@@ -61,7 +61,7 @@ def read_po(path: Path, content: bytes, languages: tuple[str, str]) -> Document:
         for entry in entries
         if entry is not header and entry.get("msgid") is not None and entry.translations
     ]
-    return Document(text, units, encoding)
+    return Document(text, units, encoding, writer.header_edits(header, languages[1]) if header else ())
 
 
 def _num_plurals(header: _Entry | None, language: str) -> int:
@@ -138,6 +138,22 @@ class _Writer:
         for line in self.lines:
             starts.append(starts[-1] + len(line))
         return starts
+
+    def header_edits(self, header: _Entry, language: str) -> list[Edit]:
+        """What a template leaves open: the language, its plurals, and the encoding."""
+        start, end = self.starts[header.start], self.starts[header.translations[0].end]
+        text = "".join(self.lines[header.start : header.translations[0].end])
+        edits = []
+        for pattern, value in (
+            (r'"Language: ()\\n"', language),
+            (r"charset=(CHARSET)", "UTF-8"),
+            (r"Plural-Forms: (nplurals=INTEGER; plural=EXPRESSION;)", plural_rule(language)),
+        ):
+            match = regex.search(pattern, text)
+            if match and value:
+                edits.append(Edit(start + match.start(1), start + match.end(1), value))
+        assert all(edit.end <= end for edit in edits)
+        return edits
 
     def unit(self, entry: _Entry, num_plurals: int) -> Unit:
         msgid, plural = entry.get("msgid"), entry.get("msgid_plural")

@@ -194,5 +194,7 @@ _LONE_AMPERSAND = regex.compile(r"&(?!(?:[A-Za-z][\w.]*|#\d+|#x[0-9a-fA-F]+);)")
 
 def indentation(text: str, place: int) -> str:
     """The line break and white space before a place, if nothing else stands before it on its line."""
-    match = regex.compile(r"\r?\n[ \t]*$").search(text, 0, place)
-    return match[0] if match else ""
+    start = text.rfind("\n", 0, place)
+    if start < 0 or text[start:place].strip():
+        return ""
+    return text[start - 1 if text[start - 1 : start] == "\r" else start : place]

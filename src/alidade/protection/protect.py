@@ -22,6 +22,7 @@ from alidade.text.markup import BREAKS, Mark, Role, role_of_tag
 from alidade.text.placeholders import BETWEEN_WORDS, Kind, Placeholder, closing_brace, find_placeholders
 from alidade.text.sentences import split_sentences
 from alidade.text.subwords import Subwords
+from alidade.text.words import split_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,14 @@ class ProtectedText:
         sentence = self.sentences[0]
         return sentence.text == self.original and not sentence.is_copied and not sentence.is_upper
 
+    def stand_ins_inside_words(self, language: str) -> list[StandIn]:
+        """Those that stick to what is beside them: the model would read another word."""
+        if not self.stand_ins:
+            return []
+        words = split_words(self.plain, language)
+        starts, ends = {word.start for word in words}, {word.end for word in words}
+        return [one for one in self.stand_ins if one.start not in starts or one.end not in ends]
+
     def stand_ins_of(self, sentence: Sentence) -> list[StandIn]:
         return [one for one in self.stand_ins if sentence.start <= one.start < sentence.end]
 
@@ -121,7 +130,9 @@ class Protection:
             found = _with_number_signs(text, found)
         if dictionary:
             found = [p for p in found if not any(dictionary.entries_for(p.text))]
-        return _Builder(self, text, found, splits=splits).build()
+        protected = _Builder(self, text, found, splits=splits).build()
+        stuck = frozenset([one.placeholder.start for one in protected.stand_ins_inside_words(self.language)])
+        return _Builder(self, text, found, splits=splits, padded=stuck).build() if stuck else protected
 
     def stand_in(self, placeholder: Placeholder) -> str:
         """What the model reads in its place: what it knows best of what is like it."""
@@ -181,8 +192,18 @@ def _with_number_signs(text: str, found: list[Placeholder]) -> list[Placeholder]
 class _Builder:
     """Takes a text apart from left to right."""
 
-    def __init__(self, protection: Protection, text: str, found: Sequence[Placeholder], *, splits: bool) -> None:
+    def __init__(
+        self,
+        protection: Protection,
+        text: str,
+        found: Sequence[Placeholder],
+        *,
+        splits: bool,
+        padded: frozenset[int] = frozenset(),
+    ) -> None:
+        """padded: where placeholders begin that need spaces around their stand-ins."""
         self.protection = protection
+        self.padded = padded
         self.text = text
         self.found = _with_verbatim_elements(text, found)
         self.splits = splits
@@ -245,10 +266,19 @@ class _Builder:
             self._add_mark(placeholder, end)
         else:
             text = self.protection.stand_in(placeholder)
+            is_padded = placeholder.start in self.padded
+            if is_padded and self.plain and not self.plain[-1].isspace():
+                self._add_space(placeholder.start)
             self.stand_ins.append(StandIn(placeholder, text, len(self.plain), self._branches(placeholder)))
             self.plain += text
             self.origins += [(placeholder.start, placeholder.end)] * len(text)
+            if is_padded:
+                self._add_space(placeholder.end)
         return placeholder.end
+
+    def _add_space(self, place: int) -> None:
+        self.plain += " "
+        self.origins.append((place, place))
 
     def _add_mark(self, placeholder: Placeholder, end: int) -> None:
         text = self.text
