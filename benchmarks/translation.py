@@ -21,6 +21,7 @@ with several threads or workers are then left out.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import random
 import statistics
 import tempfile
@@ -40,7 +41,6 @@ from alidade.exchange.ctranslate2 import export_ctranslate2
 from alidade.io import read_lines
 from alidade.model_folder import load_model_folder
 from alidade.models.system import System, build_system
-from alidade.parallel import map_in_forks
 from alidade.search.batches import batches_by_length, map_batches
 from alidade.search.beam import BeamSearch, Request
 from alidade.search.forced import GivenPairs
@@ -226,6 +226,21 @@ def scale_for(logits: Tensor, wanted: float) -> float:
         best = torch.log_softmax(logits * middle, dim=1).amax(dim=1).mean()
         low, high = (middle, high) if best < wanted else (low, middle)
     return low
+
+
+def map_in_forks(function: Any, items: Sequence[Any], workers: int) -> list[Any]:
+    """Results of forks of this process, which need no loading and no sending of the system."""
+    global _forked  # what a fork inherits needs no pickling
+    _forked = function
+    with multiprocessing.get_context("fork").Pool(workers, torch.set_num_threads, (1,)) as pool:
+        return pool.map(_call_forked, items, chunksize=1)
+
+
+_forked: Any = None
+
+
+def _call_forked(item: Any) -> Any:
+    return _forked(item)
 
 
 def ours(name: str, system: System, task: Task, *, threads: int = 1, workers: int = 1, **changes: Any) -> Contender:

@@ -9,6 +9,7 @@ import torch
 from alidade.config import NormalisationSettings, SearchSettings, TransformerJumpsSettings, TransformerSettings
 from alidade.model_folder import save_model_folder
 from alidade.models.system import build_system, named_weights
+from alidade.text.subwords import Subwords
 from alidade.text.vocabulary import EOS
 from synthetic import word_ids, word_pieces
 
@@ -21,6 +22,7 @@ def make_folder(
     is_assisted: bool = True,
     search: SearchSettings | None = None,
     normalisation: NormalisationSettings | None = None,
+    languages: tuple[str, str] = ("en", "en"),
 ) -> Path:
     """A folder that translates into nonsense, but always the same nonsense, and into whole words."""
     subwords = word_pieces()
@@ -35,5 +37,6 @@ def make_folder(
                 parameter.add_(torch.randn_like(parameter) * 0.2)
             system.lexical.output.bias[:] = -20.0
             system.lexical.output.bias[[EOS, *word_ids()]] = 0.0
-    save_model_folder(path, named_weights(system), lexical, alignment, subwords, subwords, search, normalisation)
+    sides = [Subwords(subwords.model, language) for language in languages]
+    save_model_folder(path, named_weights(system), lexical, alignment, *sides, search, normalisation)
     return path

@@ -7,6 +7,7 @@ import pytest
 from alidade import AlidadeError, Translator
 from alidade.aligner import align
 from alidade.config import NormalisationSettings
+from alidade.dictionary.entries import Dictionary, make_entry
 from alidade.dictionary.files import load_dictionary
 from small_folders import make_folder
 
@@ -21,8 +22,8 @@ def translator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 def test_results_are_in_order_and_empty_stays_empty(translator: Translator) -> None:
     translations = translator.translate_all(TEXTS)
-    assert [t.text == "" for t in translations] == [False, True, False, False, True, False]
-    assert [t.source.text for t in translations] == [text.strip() for text in TEXTS]
+    assert [t.text.strip() == "" for t in translations] == [False, True, False, False, True, False]
+    assert [t.source.text for t in translations] == TEXTS
     for text, together in zip(TEXTS, translations, strict=True):
         alone = translator.translate(text)
         assert alone.text == together.text
@@ -57,8 +58,8 @@ def test_a_prefix_is_completed(translator: Translator) -> None:
 def test_a_long_text_is_cut_into_parts(translator: Translator) -> None:
     short = Translator(translator.model, max_source_length=8)
     sentences = ["ba be bi bo bu.", "da de di do du.", "fa fe fi fo fu."]
-    whole = short.translate(" ".join(sentences))
-    parts = short.translate_all(sentences)
+    whole = short.translate(" ".join(sentences), protect=False)
+    parts = short.translate_all(sentences, protect=False)
     assert whole.text == " ".join(part.text for part in parts)
     assert whole.source.text == " ".join(sentences)
     assert whole.notes[0] == "long text, cut into 3 parts"
@@ -125,3 +126,23 @@ def test_given_pairs_are_written_as_in_training(lower_case_translator: Translato
         )
         assert small.source.ids == capital.source.ids
         assert small.alignment == capital.alignment
+
+
+def test_offsets_lead_back_to_the_text_as_it_was_given(lower_case_translator: Translator) -> None:
+    original = "  BA\u00ad  be\u200b\tBi"
+    values = lower_case_translator.translate(original, protect=False).to_json()
+    assert (values["original"], values["source"]) == (original, "ba be bi")
+    assert [values["source"][start:end] for start, end in values["source_offsets"]] == ["ba", "be", "bi"]
+    assert [original[start:end] for start, end in values["original_offsets"]] == ["BA", "be", "Bi"]
+
+
+def test_occurrences_are_counted_over_a_long_text(translator: Translator) -> None:
+    short = Translator(translator.model, max_source_length=6)
+    dictionary = Dictionary([make_entry("bo", ["ga"], occurrence=2)])
+    text = "ba bo bu da. di bo de do. fa bo fe fi."
+    translation = short.translate(text, dictionary=dictionary, mode="require", protect=False)
+    assert len(translation.notes) >= 1
+    assert [[*match.words] for match in translation.matches] == [[6]]
+    assert [translation.source.words[word].text for word in translation.matches[0].words] == ["bo"]
+    pieces = [translation.source.pieces[position - 1] for position in translation.matches[0].positions]
+    assert "".join(pieces).strip("▁") == "bo"

@@ -15,8 +15,10 @@ time that a pair takes grows with its length, not with the square of it.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -33,8 +35,10 @@ from alidade.alignment.positions import (
     shares_of_words,
 )
 from alidade.alignment.symmetrise import Symmetrisation, symmetrise
-from alidade.errors import ArgumentError, ModelError
+from alidade.errors import AlidadeError, ArgumentError, ModelError
+from alidade.io import read_lines
 from alidade.model_folder import ModelFolder
+from alidade.parallel import Workers, chunked
 from alidade.search.forced import PairScore, align_targets, score_pairs
 from alidade.text.languages import is_same_language
 from alidade.text.sentences import SENTENCE_ENDS
@@ -52,6 +56,9 @@ Joining = Symmetrisation | Literal["mean"]
 Model = Translator | ModelFolder | Path | str | None
 """A translator, a model folder or its path; None: the model that is shipped."""
 
+BATCHES_A_CHUNK = 2
+MAX_POSITIONED = 2000
+"""A pair with given positions cannot be cut: its positions may lead from anywhere to anywhere."""
 THRESHOLD = 0.3
 """Words are linked if their (mean) probability is at least this: the lowest alignment error on half of the
 Romanian–English gold pairs (experiments/LOG.md)."""
@@ -85,17 +92,71 @@ def align(
     return [_join(one, other, symmetrisation, threshold) for one, other in zip(there, back, strict=True)]
 
 
+def align_lines(
+    pairs: Iterable[TextPair],
+    model: Model = None,
+    *,
+    reverse_model: Model = None,
+    symmetrisation: Joining | None = None,
+    by: Evidence | None = None,
+    threshold: float = THRESHOLD,
+    is_tokenised: bool = False,
+    workers: int = 1,
+) -> Iterator[Translation]:
+    """Align a stream of pairs as `align` does, in order and with little of it in memory.
+
+    workers: so many processes share the work; see `Translator.translate_lines`.
+    """
+    forward = _translator(model)
+    reverse = None if reverse_model is None else _translator(reverse_model)
+    if reverse is not None:
+        _check_directions(forward, reverse)
+    job = functools.partial(
+        align,
+        model=forward,
+        reverse_model=reverse,
+        symmetrisation=symmetrisation,
+        by=by,
+        threshold=threshold,
+        is_tokenised=is_tokenised,
+    )
+    with Workers(workers) as pool:
+        for aligned in pool.map_in_order(job, chunked(pairs, BATCHES_A_CHUNK * forward.batch_size)):
+            yield from aligned
+
+
+def read_pairs(source: Path | str, target: Path | str) -> Iterator[TextPair]:
+    """The pairs of two line-parallel files."""
+    number = 0
+    for number, (one, other) in enumerate(
+        itertools.zip_longest(read_lines(Path(source)), read_lines(Path(target))), start=1
+    ):
+        if one is None or other is None:
+            shorter, longer = (source, target) if one is None else (target, source)
+            raise AlidadeError(
+                f"{shorter} has {number - 1} lines, {longer} has more: a bitext needs as many on each side"
+            )
+        yield one, other
+    if number == 0:
+        raise AlidadeError(f"{source} and {target} are empty: there is nothing to align")
+
+
 def score(
-    pairs: Iterable[TextPair], model: Model = None, *, positions: Sequence[Sequence[int]] | None = None
+    pairs: Iterable[TextPair],
+    model: Model = None,
+    *,
+    positions: Sequence[Sequence[int]] | None = None,
+    first_number: int = 1,
 ) -> list[PairScore]:
     """What a system thinks of given translations, as its search would score them.
 
     positions: for each target piece the source piece, counted from 1; None: the best that an assisted system finds.
+    first_number: of the first pair, for errors.
     """
     translator = _translator(model)
     encoded = [_encode_pair(translator, pair, is_tokenised=False) for pair in _check_pairs(pairs)]
     if positions is not None:
-        return _score(translator, encoded, _check_positions(positions, encoded))
+        return _score(translator, encoded, _check_positions(positions, encoded, first_number))
     cut = [_cut_pair(*pair, translator.settings.max_source_length) for pair in encoded]
     parts = iter(_score(translator, [part.pair for parts in cut for part in parts], None))
     return [_join_scores([(part, next(parts)) for part in one], translator) for one in cut]
@@ -225,6 +286,7 @@ def _join_scores(parts: Sequence[tuple[_PairPart, PairScore]], translator: Trans
         alignment_logp=tuple(alignment),
         score=total / len(lexical) ** settings.length_normalisation,
         attention=attention,
+        notes=(f"long pair, scored in {len(parts)} parts",),
     )
 
 
@@ -324,11 +386,13 @@ def _check_pairs(pairs: Iterable[TextPair]) -> list[TextPair]:
 
 
 def _check_positions(
-    positions: Sequence[Sequence[int]], pairs: Sequence[tuple[Encoding, Encoding]]
+    positions: Sequence[Sequence[int]], pairs: Sequence[tuple[Encoding, Encoding]], first_number: int
 ) -> Sequence[Sequence[int]]:
     if len(positions) != len(pairs):
         raise ArgumentError(f"positions of {len(positions)} pairs for {len(pairs)} pairs: one list is needed for each")
-    for number, (path, (source, target)) in enumerate(zip(positions, pairs, strict=True), start=1):
+    for number, (path, (source, target)) in enumerate(zip(positions, pairs, strict=True), first_number):
+        if max(len(source), len(target)) > MAX_POSITIONED:
+            raise ArgumentError(f"positions, line {number}: this pair is too long, {MAX_POSITIONED} pieces at most")
         if len(path) != len(target) or not all(1 <= position <= len(source) for position in path):
             raise ArgumentError(
                 f"positions, line {number}: {len(target)} numbers from 1 to {len(source)} are needed, one for each "

@@ -1,22 +1,27 @@
 """Files and progress: reading text with errors that name the place, writing files and folders that are never half
 there, and progress bars with rate and remaining time, quiet when the output is no terminal.
+
+A file is written beside its place, as NAME.partial, and gets its name when it is complete. One that takes long to write
+can be resumed: `open_resumable`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import enum
 import fcntl
 import gzip
 import hashlib
 import json
 import lzma
 import os
+import select
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
@@ -124,6 +129,11 @@ def write_aside(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     It is written beside its place and then renamed, so a reader sees the old file or the new one. Whatever goes
     wrong, a full disk or Ctrl-C, the unfinished file is removed and an old one stays as it was.
     """
+    if is_special(path):
+        with path.open(mode, encoding=None if "b" in mode else "utf-8") as file:
+            yield file
+        return
+    path = path.resolve()  # of a link, what it leads to is written
     aside = aside_name(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -193,6 +203,89 @@ def aside_name(path: Path) -> Path:
     return path.with_name(f"{path.name}.partial")
 
 
+def is_special(path: Path) -> bool:
+    """Whether a path is a device or a pipe, which cannot be written aside: /dev/null must stay what it is."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+class ResumableFile:
+    """A file of records that is being written aside, and how many of them were there already."""
+
+    def __init__(self, file: IO[str], num_done: int) -> None:
+        self._file = file
+        self.num_done = num_done
+
+    def write(self, record: str) -> None:
+        """Add a whole record, lines and all; whatever happens from now on, it is kept."""
+        self._file.write(record)
+        self._file.flush()
+
+
+@contextlib.contextmanager
+def open_resumable(path: Path, origin: dict[str, Any] | None, *, lines_a_record: int = 1) -> Iterator[ResumableFile]:
+    """Open a file to write that gets its name only when it is complete, and that goes on where it was stopped.
+
+    origin: all that the records depend on, as plain values; it is kept beside the unfinished file, and only a file of
+    the same origin is gone on with. None: never. What was stopped stays as NAME.partial.
+    """
+    if is_special(path):
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            yield ResumableFile(file, 0)
+        return
+    path = path.resolve()
+    aside, note = aside_name(path), path.with_name(f"{path.name}.partial.json")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with aside.open("a+b") as raw:
+            _hold_file(raw, path)
+            try:
+                num_done = _resume(raw, note, origin, lines_a_record)
+                with open(raw.fileno(), "a", encoding="utf-8", newline="\n", closefd=False) as file:
+                    yield ResumableFile(file, num_done)
+                aside.replace(path)
+                note.unlink(missing_ok=True)
+            finally:
+                if aside.exists() and aside.stat().st_size == 0:  # nothing to go on with
+                    aside.unlink()
+                    note.unlink(missing_ok=True)
+    except OSError as error:
+        if error.filename not in (None, str(aside)):
+            raise  # another file's trouble
+        raise AlidadeError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def _resume(file: IO[bytes], note: Path, origin: dict[str, Any] | None, lines_a_record: int) -> int:
+    """Keep the whole records of an unfinished file if they have the same origin, else none; says how many."""
+    if origin is not None and note.is_file() and read_json(note) == json.loads(json.dumps(origin)):
+        return _cut_after_records(file, lines_a_record)
+    note.unlink(missing_ok=True)
+    file.truncate(0)
+    if origin is not None:
+        write_json(note, origin)
+    return 0
+
+
+def _hold_file(file: IO[Any], path: Path) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise AlidadeError(f"{path}: another process is writing this file; wait for it or stop it") from None
+
+
+def _cut_after_records(file: IO[bytes], lines_a_record: int) -> int:
+    """Cut a file off after its last whole record; says how many there are."""
+    file.seek(0)
+    num_lines = end = place = 0
+    for line in file:
+        place += len(line)
+        if line.endswith(b"\n"):
+            num_lines += 1
+            if num_lines % lines_a_record == 0:
+                end = place
+    file.truncate(end)
+    return num_lines // lines_a_record
+
+
 @contextlib.contextmanager
 def hold_folder(folder: Path) -> Iterator[None]:
     """Keep other processes from working in a folder; the operating system lets go even after a kill."""
@@ -235,16 +328,58 @@ def _unpacked(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
-def decode_lines(path: Path | str, file: BinaryIO) -> Iterator[str]:
+def hash_folder(path: Path) -> str:
+    """What tells whether anything in a folder's own files has changed."""
+    files = sorted(file for file in path.iterdir() if file.is_file())
+    return hashlib.sha256("".join([f"{file.name} {hash_file(file)}\n" for file in files]).encode()).hexdigest()
+
+
+class Pause(enum.Enum):
+    """In a stream: nothing more comes for now, so whoever reads it should hand out what there is."""
+
+    NOW = enum.auto()
+
+
+PAUSE: Final = Pause.NOW
+PAUSE_SECONDS = 0.05
+"""A stream that has been silent for so long pauses."""
+
+
+def read_stream(name: str, descriptor: int) -> Iterator[str | Pause]:
+    """The lines of a pipe or a terminal as they come, with a `Pause` whenever none come for a while."""
+    number = 0
+    rest: list[bytes] = []
+    while True:
+        if not select.select([descriptor], [], [], PAUSE_SECONDS)[0]:
+            yield PAUSE
+            select.select([descriptor], [], [])
+        data = os.read(descriptor, 1 << 16)
+        *lines, last = data.split(b"\n")
+        for line in lines:
+            number += 1
+            yield _decode_line(name, number, b"".join([*rest, line]))
+            rest = []
+        rest.append(last)
+        if not data:
+            break
+    if any(rest):
+        yield _decode_line(name, number + 1, b"".join(rest))
+
+
+def decode_lines(path: Path | str, file: Iterable[bytes]) -> Iterator[str]:
     """The lines of an open UTF-8 file, which errors call `path`; see `open_text`."""
     for number, line in enumerate(file, start=1):
-        content = line.removesuffix(b"\n").removesuffix(b"\r")
-        if number == 1:
-            content = content.removeprefix(b"\xef\xbb\xbf")  # a byte-order mark is not text
-        try:
-            yield content.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise AlidadeError(
-                f"{path}, line {number}: not UTF-8 (byte {error.start + 1} of the line is "
-                f"0x{content[error.start]:02x}); convert the file to UTF-8, for example with iconv"
-            ) from None
+        yield _decode_line(path, number, line)
+
+
+def _decode_line(path: Path | str, number: int, line: bytes) -> str:
+    content = line.removesuffix(b"\n").removesuffix(b"\r")
+    if number == 1:
+        content = content.removeprefix(b"\xef\xbb\xbf")  # a byte-order mark is not text
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise AlidadeError(
+            f"{path}, line {number}: not UTF-8 (byte {error.start + 1} of the line is "
+            f"0x{content[error.start]:02x}); convert the file to UTF-8, for example with iconv"
+        ) from None

@@ -1,9 +1,10 @@
-"""Work on a stream in several processes: in order, with little of it in memory at a time.
+"""Workers: processes that share the work on a stream, in order and with little of it in memory at a time.
 
-Several processes that translate, sharing one copy of the weights.
+They are spawned, not forked: a fork of a process with threads waits for ever for threads that it does not have. What
+they need is therefore sent to them, once for each function, and a function loads what is large (a model) by itself.
 
-The processes are forked from one that has loaded the model, so its memory is theirs as long as nobody writes to it.
-Each works on one thread: together they are faster than threads inside one operation (`benchmarks/translation.py`).
+All of them hold one end of a pipe and end when the other end closes: when this process is done with them, is stopped by
+Ctrl-C, or is killed, whatever they are doing at that moment.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ import contextlib
 import itertools
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import Connection
 from typing import Any, Self, TypeVar
 
 from alidade.errors import AlidadeError
+from alidade.io import Pause
 
 CHUNK = 2000
 """Lines that travel together to a process and back: enough to be worth the way."""
@@ -46,50 +51,96 @@ class Workers:
     def __init__(self, count: int) -> None:
         self._count = count
         self._pool: concurrent.futures.ProcessPoolExecutor | None = None
+        self._life: Connection | None = None
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-            self._pool = None
-
-    def map_in_order(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """function(item) for each item, in order; a single item is not worth a process.
-
-        At most a few items are under way at once, so a stream of any length takes the same memory.
-        """
-        iterator = iter(items)
-        head = list(itertools.islice(iterator, 2))
-        iterator = itertools.chain(head, iterator)
-        if self._count <= 1 or len(head) < 2:
-            yield from map(function, iterator)
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._pool is None or self._life is None:
             return
+        if kind is not None:
+            self._life.close()  # nobody waits for what they are doing
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._life.close()
+        self._pool = self._life = None
+
+    def map_in_order(self, function: Callable[[Item], Result], items: Iterable[Item | Pause]) -> Iterator[Result]:
+        """function(item) for each item, in order; a single item is not worth a process and is done in this one.
+
+        At most a few items are under way at once, so a stream of any length takes the same memory. A `Pause` among the
+        items hands out what is under way. If reading an item fails, the results of those before it come first.
+        """
         pending: deque[concurrent.futures.Future[Result]] = deque()
-        for item in iterator:
-            pending.append(self._submit(function, item))
-            if len(pending) > 2 * self._count:
+        waiting: Item | None = None
+        payload = pickle.dumps(function) if self._count > 1 else b""
+        reader = _Reader(items)
+        try:
+            for item in reader:
+                if isinstance(item, Pause):
+                    if waiting is not None:
+                        yield function(waiting)
+                    waiting = None
+                    while pending:
+                        yield pending.popleft().result()
+                elif self._count <= 1:
+                    yield function(item)
+                elif waiting is None and not pending:
+                    waiting = item  # until there is a second one
+                else:
+                    if waiting is not None:
+                        pending.append(self._submit(payload, waiting))
+                    waiting = None
+                    pending.append(self._submit(payload, item))
+                    if len(pending) > 2 * self._count:
+                        yield pending.popleft().result()
+            if waiting is not None:
+                yield function(waiting)
+            while pending:
                 yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
+        except BrokenProcessPool:
+            self.__exit__(BaseException)  # another call may start new ones
+            raise AlidadeError(
+                "a worker has ended before its work: probably memory ran out, so try fewer workers or smaller batches "
+                '(in a program of your own: has it `if __name__ == "__main__":` around what it does?)'
+            ) from None
+        finally:
+            for future in pending:
+                future.cancel()
+        if reader.error is not None:
+            raise reader.error
 
-    def _submit(self, function: Callable[[Item], Result], item: Item) -> concurrent.futures.Future[Result]:
-        if self._pool is None:
-            self._pool = concurrent.futures.ProcessPoolExecutor(
-                self._count, mp_context=multiprocessing.get_context("spawn"), initializer=_end_with_parent
-            )
+    def _submit(self, payload: bytes, item: Item) -> concurrent.futures.Future[Any]:
         with _interrupts_held():
-            return self._pool.submit(function, item)
+            if self._pool is None:
+                context = multiprocessing.get_context("spawn")
+                ending, self._life = context.Pipe(duplex=False)
+                self._pool = concurrent.futures.ProcessPoolExecutor(
+                    self._count, mp_context=context, initializer=_end_with_parent, initargs=(ending,)
+                )
+            return self._pool.submit(_call, payload, item)
 
 
-def _end_with_parent() -> None:
-    """In a worker: end when the process that gives the work is killed, instead of waiting for work for ever."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
+class _Reader:
+    """Iterates over items until there are no more, or until there is an error, which it keeps for later."""
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        self._items = iter(items)
+        self.error: AlidadeError | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            yield from self._items
+        except AlidadeError as error:
+            self.error = error
+
+
+def _end_with_parent(ending: Connection) -> None:
+    """In a worker: end as soon as the other end of the pipe is closed, even in the middle of work."""
 
     def wait_for_its_end() -> None:
-        parent.join()
+        with contextlib.suppress(EOFError, OSError):
+            ending.recv_bytes()
         os._exit(1)
 
     threading.Thread(target=wait_for_its_end, daemon=True).start()
@@ -105,54 +156,12 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-_function: Callable[[Any], Any] | None = None
+_known: tuple[bytes, Callable[[Any], Any]] | None = None
+"""In a worker: the function that it was sent last."""
 
 
-def map_in_forks(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
-    """function(item) for each item, in order, in `workers` processes that have the function's memory; one is this one.
-
-    At most a few items are under way at once, so a stream of any length takes the same memory. If reading an item
-    fails, the results of those before it come first.
-    """
-    if workers == 1:
-        yield from map(function, items)
-        return
-    global _function  # what a fork inherits needs no pickling, and a model is not to be copied
-    _function = function
-    context = multiprocessing.get_context("fork")
-    pool = concurrent.futures.ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker)
-    pending: deque[concurrent.futures.Future[Result]] = deque()
-    iterator = iter(items)
-    error: AlidadeError | None = None
-    try:
-        while True:
-            try:
-                item = next(iterator)
-            except StopIteration:
-                break
-            except AlidadeError as reason:
-                error = reason
-                break
-            pending.append(pool.submit(_call, item))
-            if len(pending) > 2 * workers:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-        if error is not None:
-            raise error
-    except concurrent.futures.process.BrokenProcessPool:
-        raise AlidadeError(
-            "a worker was killed, probably because memory ran out; try fewer --workers or a smaller --batch-size"
-        ) from None
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-        _function = None
-
-
-def _start_worker() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; the first one ends the others
-
-
-def _call(item: Any) -> Any:
-    assert _function is not None
-    return _function(item)
+def _call(payload: bytes, item: Any) -> Any:
+    global _known
+    if _known is None or _known[0] != payload:
+        _known = payload, pickle.loads(payload)  # noqa: S301  # from the process that started this one
+    return _known[1](item)

@@ -13,8 +13,10 @@ length, in several processes if wanted.
 from __future__ import annotations
 
 import copy
+import ctypes
 import functools
 import itertools
+import multiprocessing
 import os
 import re
 import threading
@@ -41,9 +43,10 @@ from alidade.dictionary.matching import Match, find_matches
 from alidade.dictionary.rules import SentenceRules, WordBorders
 from alidade.engine.graph import Precision
 from alidade.engine.system import EngineSystem, load_engine
-from alidade.errors import AlidadeError, ArgumentError, suggest_name
+from alidade.errors import ArgumentError, suggest_name
+from alidade.io import Pause
 from alidade.model_folder import ModelFolder, default_model, load_model_folder
-from alidade.parallel import available_cores, map_in_forks
+from alidade.parallel import available_cores
 from alidade.protection.protect import Protection
 from alidade.protection.translate import PlainText, translate_protected
 from alidade.search.batches import map_batches
@@ -62,11 +65,9 @@ Mode = Literal["suggest", "require"]
 DictionaryLike = Dictionary | str | Path | Mapping[str, str | Sequence[str]]
 """A dictionary, the path of a file with one, or {source: target}; several allowed targets are a list, or "a|b"."""
 
-BATCHES_A_WINDOW = 8
-"""A stream is read in windows of so many batches, and sorted by length inside them."""
-WIDER = 4
-MOST_WIDENING = 16
-"""Where a beam holds too few different texts, one of four, then sixteen times the wanted number is searched."""
+WIDENINGS = (2, 4, 8)
+"""Where a beam holds too few different texts, one of so many times the wanted number is searched, and then the next.
+The shipped model needs no widening for half of its five-best lists, twofold for nearly all of the others."""
 
 
 class SearchChanges(TypedDict, total=False):
@@ -259,7 +260,7 @@ class Translator:
 
     def translate_lines(
         self,
-        lines: Iterable[str],
+        lines: Iterable[str | Pause],
         *,
         dictionary: DictionaryLike | None = None,
         mode: Mode = "suggest",
@@ -272,17 +273,20 @@ class Translator:
     ) -> Iterator[Translation]:
         """Translate a stream, in order, with little of it in memory; the options are those of `translate_all`.
 
-        Lines are read in windows and sorted by length inside them. workers: so many processes share the work, each with
-        one thread and a model of its own.
+        Lines are read in windows and sorted by length inside them; an `io.Pause` among them asks for what there is.
+        workers: so many processes share the work, each with one thread and a model of its own; a program that uses them
+        must have `if __name__ == "__main__":` around what it does.
         """
         _check_mode(mode)
         _check_count("num_best", num_best)
         _check_count("workers", workers)
         if isinstance(lines, str):
             raise ArgumentError("lines: a list or an iterator of texts is needed, and this is one text")
-        job = _Job(self, self.load_dictionary(dictionary), mode, num_best, with_links, protect)
-        chunks = _chunks(lines, prefixes, first_number, BATCHES_A_WINDOW * self.batch_size)
-        return itertools.chain.from_iterable(map_in_forks(job, chunks, workers))
+        from alidade.streaming import Job, stream  # which imports this module
+
+        loaded = None if dictionary is None else read_dictionary(dictionary, self.languages)
+        job = Job(self, loaded, mode, num_best, with_links, protect)
+        return stream(job, lines, prefixes, first_number, workers)
 
     def load_dictionary(self, given: DictionaryLike | None) -> Dictionary | None:
         """Whatever may be given as a dictionary, with its entries written as the texts of training were."""
@@ -336,8 +340,7 @@ class Translator:
         """For each part its best translations: of different texts, the best first."""
         beam_size = max(self.settings.beam_size, num_best)
         found = [with_distinct_texts(one) for one in self._search_with(parts, num_best, mode, beam_size)]
-        widening = WIDER
-        while widening <= MOST_WIDENING and num_best > 1:
+        for widening in WIDENINGS if num_best > 1 else ():
             short = [number for number, one in enumerate(found) if len(parts[number].source) and len(one) < num_best]
             wide = widening * num_best
             more = self._search_with([parts[number] for number in short], wide, mode, max(beam_size, wide))
@@ -346,7 +349,6 @@ class Translator:
                 found[number] += [other for other in others if other.score <= best.score]
                 found[number].sort(key=lambda one: -one.score)
                 found[number] = with_distinct_texts(found[number])[:num_best]
-            widening *= WIDER
         return found
 
     def _search_with(
@@ -471,64 +473,6 @@ class Translator:
         return replace(translation, alignment=alignment, confidences=confidences, attended=tuple(attended))
 
 
-_Chunk = tuple[int, list[str], list[str] | None]
-"""The number of the first line, the lines, and their prefixes."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """What to do with the chunks of a stream."""
-
-    translator: Translator
-    dictionary: Dictionary | None
-    mode: Mode
-    num_best: int
-    with_links: bool
-    protect: bool
-
-    def __call__(self, chunk: _Chunk) -> list[Translation]:
-        first_number, lines, prefixes = chunk
-        return self.translator.translate_all(
-            lines,
-            dictionary=self.dictionary,
-            mode=self.mode,
-            prefixes=prefixes,
-            num_best=self.num_best,
-            with_links=self.with_links,
-            protect=self.protect,
-            first_number=first_number,
-        )
-
-
-def _chunks(lines: Iterable[str], prefixes: Iterable[str] | None, number: int, size: int) -> Iterator[_Chunk]:
-    """The lines in chunks; what comes before an error is handed out first."""
-    chunk: list[str] = []
-    given = None if prefixes is None else iter(prefixes)
-    try:
-        for line in lines:
-            chunk.append(line)
-            if len(chunk) == size:
-                yield number, chunk, _prefixes_of(chunk, given, number)
-                number, chunk = number + size, []
-    except AlidadeError:
-        if chunk:
-            yield number, chunk, _prefixes_of(chunk, given, number)
-        raise
-    if chunk:
-        yield number, chunk, _prefixes_of(chunk, given, number)
-    if given is not None and next(given, None) is not None:
-        raise ArgumentError(f"there are more prefixes than the {number - 1 + len(chunk)} lines: give one for each line")
-
-
-def _prefixes_of(chunk: list[str], prefixes: Iterator[str] | None, number: int) -> list[str] | None:
-    if prefixes is None:
-        return None
-    taken = list(itertools.islice(prefixes, len(chunk)))
-    if len(taken) < len(chunk):
-        raise ArgumentError(f"there are {number - 1 + len(taken)} prefixes, but line {number + len(taken)} needs one")
-    return taken
-
-
 def read_dictionary(given: DictionaryLike, languages: tuple[str, str] | None = None) -> Dictionary:
     """A dictionary from whatever may be given as one; `languages` are for files that have several."""
     if isinstance(given, Dictionary):
@@ -602,7 +546,9 @@ _MARK = regex.compile(r"\p{P}+")
 
 
 def _rebuild(kind: type[Translator], path: str, settings: dict[str, Any], batch_size: int) -> Translator:
-    return kind(path, SearchSettings.model_validate(settings), batch_size=batch_size)
+    """From a pickle; in a worker, which has others beside it, with one thread."""
+    threads = None if multiprocessing.parent_process() is None else 1
+    return kind(path, SearchSettings.model_validate(settings), batch_size=batch_size, threads=threads)
 
 
 def _check_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
@@ -610,10 +556,10 @@ def _check_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
         raise ArgumentError(f"{name}: a list of texts is needed, and this is one text; `translate` takes one")
     if not isinstance(texts, Iterable):
         raise ArgumentError(f"{name}: a list of texts is needed, not {_kind(texts)}")
-    return [_check_text(text) for text in texts]
+    return [check_text(text) for text in texts]
 
 
-def _check_text(text: object) -> str:
+def check_text(text: object) -> str:
     if not isinstance(text, str):
         raise ArgumentError(f"a text is needed, not {_kind(text)}")
     return text
@@ -641,6 +587,9 @@ def _mend_after_fork() -> None:
     """In a child of `os.fork`: the other threads are gone, those that compute and those that held a lock."""
     for translator in _translators:
         translator._lock = threading.RLock()
+        if translator._system is not None:
+            # Never to be freed: a session's end waits for its threads, which this process does not have.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(translator._system))
         translator._system = None
 
 

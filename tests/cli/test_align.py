@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from alidade.aligner import align
+from alidade.aligner import align, score
 from alidade.alignment.links import Alignment
 from alidade.cli import app
 from alidade.errors import AlidadeError
@@ -95,7 +96,43 @@ def test_different_numbers_of_lines_are_refused(folder: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_a_picture_is_drawn(folder: Path, tmp_path: Path, ending: str) -> None:
     output = tmp_path / f"figure.{ending}"
-    arguments = ["plot", "ba be bi", "--model", str(folder), "--term", "be=bo", "--output", str(output)]
+    arguments = ["plot", "da de di do", "--model", str(folder), "--term", "de=bo", "--output", str(output)]
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert "2 panels" in result.stderr
     assert output.stat().st_size > 1000
+
+
+def test_links_do_not_replace_the_bitext(folder: Path, bitext: tuple[str, ...]) -> None:
+    source = Path(bitext[1])
+    before = source.read_text()
+    arguments = ["align", "--model", str(folder), *bitext, "--output", str(source)]
+    with pytest.raises(AlidadeError, match="this is one side of the bitext"):
+        CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert source.read_text() == before
+
+
+def test_long_pairs_are_aligned_and_scored_in_parts(folder: Path) -> None:
+    translator = Translator(folder, max_source_length=12)
+    sentences = [("ba be bi bo.", "ga ge gi go."), ("da de.", "la le li."), ("fa fe fi fo fu.", "ma me.")]
+    pair = " ".join(source for source, _ in sentences), " ".join(target for _, target in sentences)
+    ((whole,), alone) = align([pair], translator), align(sentences, translator)
+    assert whole.notes[0].startswith("long pair, aligned in")
+    assert whole.alignment is not None
+    source_words, target_words = len(whole.source.words), len(whole.target.words)
+    assert (source_words, target_words) == (14, 12)
+    whole.alignment.require_inside(source_words, target_words, "here")
+    assert len(whole.positions) == (len(whole.target) if translator.is_assisted else 0)
+    first = [link for link in whole.alignment if link.target < len(alone[0].target.words)]
+    assert all(link.source < len(alone[0].source.words) + len(alone[1].source.words) for link in first)
+    (scored,) = score([pair], translator)
+    assert scored.notes[0].startswith("long pair, scored in")
+    assert len(scored.lexical_logp) == len(whole.target) + 1
+    assert scored.attention.shape == (len(whole.target), len(whole.source) + 2)
+
+
+def test_a_very_long_pair_takes_little_time(folder: Path) -> None:
+    pair = "ba be bi bo bu. " * 400, "ga ge gi go. " * 400
+    start = time.monotonic()
+    (aligned,) = align([pair], Translator(folder, threads=1))
+    assert len(aligned.source.words) == 2400
+    assert time.monotonic() - start < 60

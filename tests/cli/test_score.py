@@ -47,3 +47,14 @@ def test_wrong_positions_are_refused(folder: Path, tmp_path: Path) -> None:
     arguments += ["--target", write(tmp_path / "target", ["be"]), "--positions", write(tmp_path / "positions", ["7"])]
     with pytest.raises(AlidadeError, match=r"positions, line 1: 1 numbers from 1 to 2 are needed"):
         CliRunner().invoke(app, arguments, catch_exceptions=False)
+
+
+def test_blank_pairs_are_json_too(folder: Path, tmp_path: Path) -> None:
+    arguments = ["score", "--model", str(folder), "--json", "--source", write(tmp_path / "source", ["", "ba", ""])]
+    arguments += ["--target", write(tmp_path / "target", ["ga", "", ""])]
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    for line in result.stdout.splitlines():
+        assert "Infinity" not in line
+        assert "NaN" not in line
+        assert "score" in json.loads(line)
+    assert len(result.stdout.splitlines()) == 3

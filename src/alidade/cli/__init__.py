@@ -17,6 +17,7 @@ from alidade.cli.align import align
 from alidade.cli.assemble import assemble
 from alidade.cli.demo import demo
 from alidade.cli.export import export
+from alidade.cli.options import Group
 from alidade.cli.plot import plot
 from alidade.cli.prepare import prepare
 from alidade.cli.score import score
@@ -27,11 +28,15 @@ from alidade.errors import AlidadeError
 
 app = typer.Typer(
     name="alidade",
+    cls=Group,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
-    help="Translation in which every target word points at the source word that it translates.",
+    help="""Translation in which every target word points at the source word that it translates.
+
+    `alidade demo` shows what it does. `alidade translate` takes lines of text, with the model that is shipped or one of
+    your own; `prepare` and `train` make one from a bitext. Every command explains itself with `--help`.
+    """,
 )
 
 
@@ -45,10 +50,11 @@ def _print_version(wanted: bool) -> None:
 def options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Options of every command; `main` looks for --debug itself, before anything can go wrong."""
+    """Options of every command; `main` takes --debug itself, wherever it stands."""
 
 
 # In the order in which a newcomer meets them.
@@ -68,10 +74,11 @@ app.add_typer(evaluate.app, name="evaluate")
 
 def main() -> None:
     """Run the command; an error that a person can mend is one sentence on stderr and exit code 2."""
+    arguments, wants_traceback = _take_debug(sys.argv[1:])
     try:
-        app()
+        app(arguments)
     except (AlidadeError, OSError) as error:
-        if "--debug" in sys.argv[1:]:
+        if wants_traceback:
             raise
         typer.echo(f"alidade: {_sentence(error)}", err=True)
         sys.exit(2)
@@ -79,6 +86,13 @@ def main() -> None:
         if end.code == _INTERRUPTED:
             typer.echo("alidade: stopped", err=True)
         raise
+
+
+def _take_debug(arguments: list[str]) -> tuple[list[str], bool]:
+    """The arguments without --debug, which may stand anywhere before a --, and whether it was there."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options = [argument for argument in arguments[:end] if argument != "--debug"]
+    return options + arguments[end:], len(options) < end
 
 
 _INTERRUPTED = 130

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from alidade.cli.options import InflectOption, ModelOption
+from alidade.cli.options import Group, InflectOption, ModelOption
 
 if TYPE_CHECKING:
     from alidade.alignment.links import Alignment
@@ -17,6 +17,7 @@ _CHUNK = 512
 """Pairs aligned at a time."""
 
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="Dictionaries of wanted translations: check, convert, extract, simulate.",
@@ -130,7 +131,7 @@ def extract(
 
     Example: `alidade dictionary extract -s train.en -t train.ro --output terms.tsv --inflect`
     """
-    from alidade.cli.align import read_pairs
+    from alidade.aligner import read_pairs
     from alidade.dictionary.extraction import LinkedTexts, extract_terms, write_terms
     from alidade.text.normalise import normalise_text
 
@@ -174,15 +175,20 @@ def simulate(
     source: Annotated[Path, typer.Option("--source", "-s", help="Source sentences, one a line.")],
     reference: Annotated[Path, typer.Option("--reference", "-r", help="Their reference translations.")],
     translation: Annotated[
-        Path, typer.Option("--translation", "-t", help="The baseline's own translations, made without a dictionary.")
+        Path,
+        typer.Option("--translation", "-t", help="The baseline's own translations, made without a dictionary."),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The TSV file to write.")],
     corpus: Annotated[
         Path | None,
-        typer.Option("--corpus", help="Align source and reference with what `alidade prepare` learned in this folder."),
+        typer.Option(
+            "--corpus",
+            help="Align source and reference with what `alidade prepare` learned in this folder.",
+        ),
     ] = None,
     links: Annotated[
-        Path | None, typer.Option("--links", help="Or take their links from a Pharaoh file (words counted from 0).")
+        Path | None,
+        typer.Option("--links", help="Or take their links from a Pharaoh file (words counted from 0)."),
     ] = None,
     languages: LanguagesOption = None,
     max_entries: Annotated[int, typer.Option("--max-entries", min=1, help="Entries a sentence, at most.")] = 4,

@@ -10,16 +10,17 @@ import typer
 
 from alidade.cli.options import (
     BatchSizeOption,
+    Group,
     InflectOption,
     ModelOption,
     SearchSetOption,
     ThreadsOption,
     search_changes,
-    set_threads,
 )
 from alidade.evaluation.metrics import Tokenisation
 
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="Measure alignments, translations and dictionaries against references.",
@@ -29,15 +30,20 @@ app = typer.Typer(
 @app.command()
 def alignments(
     hypothesis: Annotated[
-        Path, typer.Option("--hypothesis", "-y", help="Links to judge: a Pharaoh file, `0-0 1-2 …` a line.")
+        Path,
+        typer.Option("--hypothesis", "-y", help="Links to judge: a Pharaoh file, `0-0 1-2 …` a line."),
     ],
-    gold: Annotated[Path, typer.Option("--gold", "-g", help="Hand-made links: sure ones `2-3`, possible ones `2p3`.")],
+    gold: Annotated[
+        Path,
+        typer.Option("--gold", "-g", help="Hand-made links: sure ones `2-3`, possible ones `2p3`."),
+    ],
     one_based: Annotated[bool, typer.Option("--one-based", help="The hypothesis counts words from 1.")] = False,
     one_based_gold: Annotated[
         bool, typer.Option("--one-based-gold", help="The gold file counts words from 1.")
     ] = False,
     transpose: Annotated[
-        bool, typer.Option("--transpose", help="The hypothesis has target-source links: exchange its sides.")
+        bool,
+        typer.Option("--transpose", help="The hypothesis has target-source links: exchange its sides."),
     ] = False,
 ) -> None:
     """Precision, recall and alignment error rate against gold links.
@@ -59,15 +65,20 @@ def alignments(
 def translations(
     hypothesis: Annotated[Path, typer.Option("--hypothesis", "-y", help="Translations to judge, a sentence a line.")],
     reference: Annotated[
-        list[Path], typer.Option("--reference", "-r", help="Right translations, line by line; may be given repeatedly.")
+        list[Path],
+        typer.Option("--reference", "-r", help="Right translations, line by line; may be given repeatedly."),
     ],
     baseline: Annotated[
-        Path | None, typer.Option("--baseline", "-b", help="Another system's translations to compare with.")
+        Path | None,
+        typer.Option("--baseline", "-b", help="Another system's translations to compare with."),
     ] = None,
     tokenisation: Annotated[
-        Tokenisation,
-        typer.Option(help="How BLEU finds words: 13a for raw text, zh for Chinese, none for text tokenised already."),
-    ] = "13a",
+        Tokenisation | None,
+        typer.Option(
+            help="How BLEU finds words: 13a for raw text, zh for Chinese, none for text tokenised already.",
+            show_default="13a, or what the script of the references wants",
+        ),
+    ] = None,
     samples: Annotated[int, typer.Option("--samples", min=1, help="Bootstrap samples of the comparison.")] = 1000,
 ) -> None:
     """BLEU, TER and chrF, case-insensitive (as in the paper) and case-sensitive, with sacrebleu's signatures.
@@ -79,11 +90,12 @@ def translations(
 
     Example: `alidade evaluate translations --hypothesis out.de --reference test2016.de --baseline base.de`
     """
-    from alidade.evaluation.metrics import compare_translations, score_translations
+    from alidade.evaluation.metrics import compare_translations, score_translations, tokenisation_of_text
     from alidade.io import read_lines
 
     hypotheses = list(read_lines(hypothesis))
     references = [list(read_lines(path)) for path in reference]
+    tokenisation = tokenisation or tokenisation_of_text(references[0])
     baseline_hypotheses = None if baseline is None else list(read_lines(baseline))
     for lower_case in (True, False):
         how = "case-insensitive" if lower_case else "case-sensitive"
@@ -107,16 +119,21 @@ def terms(
     source: Annotated[Path, typer.Option("--source", "-s", help="Sentences to translate, one a line.")],
     reference: Annotated[Path, typer.Option("--reference", "-r", help="Right translations, line by line.")],
     dictionaries: Annotated[
-        list[Path], typer.Option("--dictionary", "-d", help="Wanted translations: a TSV, CSV or TBX file.")
+        list[Path],
+        typer.Option("--dictionary", "-d", help="Wanted translations: a TSV, CSV or TBX file."),
     ],
     inflect: InflectOption = False,
     model: ModelOption = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A folder for the translations, a file for each way.")
+        Path | None,
+        typer.Option("--output", "-o", help="A folder for the translations, a file for each way."),
     ] = None,
     tokenisation: Annotated[
-        Tokenisation, typer.Option(help="How BLEU finds words: 13a for raw text, zh for Chinese.")
-    ] = "13a",
+        Tokenisation | None,
+        typer.Option(
+            help="How BLEU finds words: 13a for raw text, zh for Chinese.", show_default="as the target language wants"
+        ),
+    ] = None,
     repeats: Annotated[
         int, typer.Option("--repeats", min=1, help="Translate so many times; the median time counts.")
     ] = 1,
@@ -140,10 +157,8 @@ def terms(
     from alidade.io import read_lines, write_aside
     from alidade.translator import Translator
 
-    set_threads(threads)
-    translator = Translator(model, batch_size=batch_size, **search_changes(overrides))
-    languages = translator.model.source_subwords.language, translator.model.target_subwords.language
-    dictionary = load_dictionary(dictionaries, languages=languages, inflect=inflect)
+    translator = Translator(model, batch_size=batch_size, threads=threads, **search_changes(overrides))
+    dictionary = load_dictionary(dictionaries, languages=translator.languages, inflect=inflect)
     sources, references = list(read_lines(source)), list(read_lines(reference))
     require_parallel(references, [sources], "source")
     runs = evaluate_terms(translator, sources, references, dictionary, tokenisation=tokenisation, repeats=repeats)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 ConfigArgument = Annotated[
     Path,
@@ -57,6 +58,34 @@ InflectOption = Annotated[
 ]
 
 
+def require_below_one(value: float | None) -> float | None:
+    """A threshold of one would let nothing pass."""
+    if value is not None and value >= 1.0:
+        raise typer.BadParameter(f"{value} is not below 1")
+    return value
+
+
+class Group(TyperGroup):
+    """A group of commands whose help shows no type for flags, as if a value had to follow them."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        for option in [] if command is None else command.get_params(ctx):
+            _hide_type_of_flag(option)
+        return command
+
+    def get_params(self, ctx: Any) -> Any:
+        options = super().get_params(ctx)
+        for option in options:
+            _hide_type_of_flag(option)
+        return options
+
+
+def _hide_type_of_flag(option: Any) -> None:
+    if getattr(option, "is_flag", False):
+        option.metavar = " "
+
+
 def search_changes(overrides: list[str] | None, **given: Any) -> dict[str, Any]:
     """The settings of the search that the command line changes; None is not given."""
     from alidade.config import override_value
@@ -67,9 +96,8 @@ def search_changes(overrides: list[str] | None, **given: Any) -> dict[str, Any]:
     return changes
 
 
-def set_threads(threads: int | None) -> None:
-    """How many threads torch works with from now on; None: as many as it likes."""
-    import torch
+def choose_workers(workers: int | None, threads: int | None) -> int:
+    """One for each core, unless somebody has said how many, or has asked for threads instead."""
+    from alidade.parallel import available_cores
 
-    if threads is not None:
-        torch.set_num_threads(threads)
+    return workers or (available_cores() if threads is None else 1)

@@ -79,7 +79,7 @@ def _panel(
     from alidade.aligner import align
 
     if target is None:
-        translation = translator.translate(sentence, dictionary=dictionary)
+        translation = translator.translate(sentence, dictionary=dictionary, protect=False)
     else:
         (translation,) = align([(sentence, target)], translator)
     if not len(translation.source) or not len(translation.target):

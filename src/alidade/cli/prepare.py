@@ -21,7 +21,7 @@ def prepare(
     overrides: SetOption = None,
     show: Annotated[
         int | None,
-        typer.Option("--show", metavar="N", min=1, help="Only show training pair N of the prepared corpus."),
+        typer.Option("--show", min=1, help="Only show training pair N of the prepared corpus."),
     ] = None,
     workers: WorkersOption = None,
 ) -> None:

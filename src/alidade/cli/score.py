@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from alidade.cli.align import read_pairs
-from alidade.cli.options import (
-    BatchSizeOption,
-    ModelOption,
-    SearchSetOption,
-    ThreadsOption,
-    search_changes,
-    set_threads,
-)
+from alidade.cli.options import BatchSizeOption, ModelOption, SearchSetOption, ThreadsOption, search_changes
 from alidade.errors import AlidadeError
 from alidade.io import read_lines
 
 if TYPE_CHECKING:
     from alidade.search.forced import PairScore
+
+BATCHES_A_CHUNK = 8
 
 
 def score(
@@ -31,7 +28,8 @@ def score(
     positions: Annotated[
         Path | None,
         typer.Option(
-            help="For each target piece the source piece, counted from 1; a line a pair.", show_default="the best ones"
+            help="For each target piece the source piece, counted from 1; a line a pair.",
+            show_default="the best ones",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write log-probabilities of every piece, too.")] = False,
@@ -42,52 +40,57 @@ def score(
     """Score given translations as the search would.
 
     Writes for each pair its score (weighted, normalised for length) and the log-probabilities of the lexical and of the
-    alignment model, divided by tabs. An assisted system scores the given positions, or the best ones it finds. Example:
+    alignment model, divided by tabs. An assisted system scores the given positions, or the best ones it finds. What
+    cannot be translated at all (a blank source) has no score: `-inf`, and `null` in JSON. Example:
 
         alidade score --model run/system --source text.en --target text.de
     """
-    from alidade.search.forced import score_pairs
+    from alidade.aligner import read_pairs
+    from alidade.aligner import score as score_pairs
+    from alidade.parallel import chunked
     from alidade.translator import Translator
 
-    set_threads(threads)
-    translator = Translator(model, batch_size=batch_size, **search_changes(overrides))
-    folder = translator.model
+    translator = Translator(model, batch_size=batch_size, threads=threads, **search_changes(overrides))
+    lines = None if positions is None else list(read_lines(positions))
     pairs = list(read_pairs(source, target))
-    sources = [folder.source_subwords.encode(folder.normalise_source(one)).ids for one, _ in pairs]
-    targets = [folder.target_subwords.encode(folder.normalise_target(other)).ids for _, other in pairs]
-    paths = None if positions is None else _read_positions(positions, sources, targets)
-    for pair in score_pairs(translator.system, sources, targets, paths, translator.settings, batch_size):
-        typer.echo(
-            _to_json(pair) if as_json else f"{pair.score:.4f}\t{pair.lexical_score:.4f}\t{pair.alignment_score:.4f}"
-        )
+    if lines is not None and len(lines) != len(pairs):
+        raise AlidadeError(f"{positions} has {len(lines)} lines for {len(pairs)} pairs: one is needed for each")
+    paths = itertools.repeat(None) if lines is None else _read_positions(positions, lines)
+    number = 0
+    for chunk in chunked(zip(pairs, paths, strict=False), BATCHES_A_CHUNK * batch_size):
+        given = None if lines is None else [path or [] for _, path in chunk]
+        for scored in score_pairs([pair for pair, _ in chunk], translator, positions=given, first_number=number + 1):
+            number += 1
+            for note in scored.notes:
+                typer.echo(f"alidade: line {number}: {note}", err=True)
+            typer.echo(_to_json(scored) if as_json else _to_line(scored))
+
+
+def _to_line(pair: PairScore) -> str:
+    return f"{pair.score:.4f}\t{pair.lexical_score:.4f}\t{pair.alignment_score:.4f}"
 
 
 def _to_json(pair: PairScore) -> str:
-    return json.dumps(
-        {
-            "score": pair.score,
-            "lexical_score": pair.lexical_score,
-            "alignment_score": pair.alignment_score,
-            "positions": list(pair.positions),
-            "lexical_logp": list(pair.lexical_logp),
-            "alignment_logp": list(pair.alignment_logp),
-        }
-    )
+    values: dict[str, Any] = {
+        "score": _finite(pair.score),
+        "lexical_score": _finite(pair.lexical_score),
+        "alignment_score": _finite(pair.alignment_score),
+        "positions": list(pair.positions),
+        "lexical_logp": [_finite(logp) for logp in pair.lexical_logp],
+        "alignment_logp": [_finite(logp) for logp in pair.alignment_logp],
+    }
+    if pair.notes:
+        values["notes"] = list(pair.notes)
+    return json.dumps(values, allow_nan=False)
 
 
-def _read_positions(path: Path, sources: list[tuple[int, ...]], targets: list[tuple[int, ...]]) -> list[list[int]]:
-    lines = list(read_lines(path))
-    if len(lines) != len(targets):
-        raise AlidadeError(f"{path} has {len(lines)} lines for {len(targets)} pairs: one is needed for each")
-    paths = []
-    for number, (line, source, target) in enumerate(zip(lines, sources, targets, strict=True), start=1):
-        fields = line.split()
-        if len(fields) != len(target) or not all(
-            field.isdecimal() and 1 <= int(field) <= len(source) for field in fields
-        ):
-            raise AlidadeError(
-                f"{path}, line {number}: {len(target)} numbers from 1 to {len(source)} are needed, one for each piece "
-                "of the target"
-            )
-        paths.append([int(field) for field in fields])
-    return paths
+def _finite(value: float) -> float | None:
+    """JSON has no infinity."""
+    return value if math.isfinite(value) else None
+
+
+def _read_positions(path: Any, lines: list[str]) -> Iterator[list[int]]:
+    for number, line in enumerate(lines, start=1):
+        if not all(field.isdecimal() for field in line.split()):
+            raise AlidadeError(f"{path}, line {number}: positions are numbers with spaces between them")
+        yield [int(field) for field in line.split()]

@@ -1,4 +1,5 @@
-"""How good translations are: BLEU, TER and chrF from sacrebleu, each with the signature that says how it was computed.
+"""How good translations are: BLEU, TER and chrF from sacrebleu, each with the signature that says how it was computed,
+and whether one system is better than another.
 
 The paper reports case-insensitive scores; `lower_case` gives those. Hypotheses and references are raw text, and the
 metric tokenises them. Scores published for Multi30k were computed on text that was lower-cased, its punctuation
@@ -7,11 +8,9 @@ the tokenisation "13a" is the comparable one: on the 2,014 German dev and test20
 differ in 13 lines (abbreviations such as "ca.", apostrophes, German quotes). For output that is lower-cased and
 tokenised already, give the tokenisation "none" and references in the same form.
 
-
-Is one system better than another? Paired bootstrap (Koehn, 2004), as sacrebleu computes it.
-
-Both systems are scored on the same 1,000 random samples of the test set's sentences. The p-value is the share of
-samples in which a difference as large as the observed one appears by chance.
+Two systems are compared by paired bootstrap (Koehn, 2004), as sacrebleu computes it: both are scored on the same 1,000
+random samples of the test set's sentences. The p-value is the share of samples in which a difference as large as the
+observed one appears by chance.
 """
 
 from __future__ import annotations
@@ -20,7 +19,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import regex
+
 from alidade.errors import AlidadeError, require_package
+from alidade.text.languages import is_chinese, is_written_without_spaces
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -42,6 +44,27 @@ class Score:
 
     def __str__(self) -> str:
         return f"{self.printed} | {self.signature}"
+
+
+def tokenisation_of_language(language: str) -> Tokenisation:
+    """How BLEU finds the words of raw text in a language."""
+    if is_chinese(language):
+        return "zh"
+    return "char" if is_written_without_spaces(language) else "13a"
+
+
+def tokenisation_of_text(lines: Sequence[str]) -> Tokenisation:
+    """The same, judged by the script of most letters."""
+    text = "".join(lines)
+    num_letters = len(_LETTER.findall(text))
+    if 2 * len(_KANA_AND_OTHERS.findall(text)) > num_letters / 2 > 0:
+        return "char"
+    return "zh" if 2 * len(_HAN.findall(text)) > num_letters else "13a"
+
+
+_LETTER = regex.compile(r"\p{L}")
+_HAN = regex.compile(r"\p{Han}")
+_KANA_AND_OTHERS = regex.compile(r"[\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 
 
 def score_translations(

@@ -27,7 +27,7 @@ from rich.table import Table
 from alidade.alignment.links import Alignment, Link
 from alidade.dictionary.entries import Dictionary
 from alidade.dictionary.matching import Match, find_matches
-from alidade.evaluation.metrics import Score, Tokenisation, score_translations
+from alidade.evaluation.metrics import Score, Tokenisation, score_translations, tokenisation_of_language
 from alidade.text.words import split_words
 from alidade.translation import Translation
 from alidade.translator import Mode, Translator
@@ -203,10 +203,14 @@ def evaluate_terms(
     modes: Sequence[Mode | None] = (None, "suggest", "require"),
     *,
     lower_case: bool = True,
-    tokenisation: Tokenisation = "13a",
+    tokenisation: Tokenisation | None = None,
     repeats: int = 1,
 ) -> list[TermRun]:
-    """Translate in each mode and judge the translations; lower_case: ignore case in BLEU, TER and chrF."""
+    """Translate in each mode and judge the translations; lower_case: ignore case in BLEU, TER and chrF.
+
+    tokenisation: None is what the target language wants.
+    """
+    tokenisation = tokenisation or tokenisation_of_language(translator.languages[1])
     seconds: dict[Mode | None, list[float]] = {mode: [] for mode in modes}
     translations: dict[Mode | None, list[Translation]] = {}
     for _ in range(repeats):

@@ -46,6 +46,8 @@ class PairScore:
     """Weighted and normalised for length, as the search has it."""
     attention: Floats
     """(I, J + 2) accumulated attention of each piece (paper, section 5)."""
+    notes: tuple[str, ...] = ()
+    """What a person should know about it, for instance that a long pair was cut into parts."""
 
     @property
     def lexical_score(self) -> float:

@@ -1,0 +1,114 @@
+"""Tuning: the weights of the two models and the length normalisation that give the best dev BLEU.
+
+Only the ratio of the two weights matters to the search, so the lexical model's stays at one. Coordinate search: the
+alignment weight first, then the length normalisation, then the alignment weight's neighbours again; every point is
+translated by the real search. What is best is saved in the model folder, where translating finds it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from alidade.config import SearchSettings
+from alidade.errors import AlidadeError
+from alidade.evaluation.metrics import corpus_bleu, require_parallel, tokenisation_of_language
+from alidade.model_folder import save_search_settings
+from alidade.translator import Translator
+
+Item = TypeVar("Item")
+
+ALIGNMENT_WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
+LENGTH_NORMALISATIONS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
+"""Not further: where dev translations are a little short, ever more looks ever better, and elsewhere they become too
+long (experiments/LOG.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One point that was tried."""
+
+    settings: SearchSettings
+    bleu: float
+
+
+def tune(
+    model: Path | str,
+    sources: Sequence[str],
+    references: Sequence[str],
+    *,
+    max_sentences: int = 500,
+    batch_size: int = 32,
+    threads: int | None = None,
+) -> Iterator[Trial]:
+    """Try settings on dev sentences, at most so many of them, and save the best in the model folder at the end.
+
+    Yields every trial as soon as it is done; the last thing that happens is the saving.
+    """
+    require_parallel(references, [sources], "source")
+    path = Path(model)
+    translator = Translator(path, batch_size=batch_size, threads=threads)
+    check_writable(path)  # before the work, not after it
+    sources, references = spread_evenly(sources, max_sentences), spread_evenly(references, max_sentences)
+    tokenisation = tokenisation_of_language(translator.languages[1])
+
+    def score(settings: SearchSettings) -> float:
+        translations = translator.with_settings(settings).translate_all(sources, with_links=False)
+        texts = [translation.text for translation in translations]
+        return corpus_bleu(texts, references, lower_case=True, tokenisation=tokenisation).value
+
+    trials = []
+    for trial in try_settings(score, translator.settings, is_assisted=translator.is_assisted):
+        trials.append(trial)
+        yield trial
+    save_search_settings(path, best_of(trials).settings)
+
+
+def best_of(trials: Sequence[Trial]) -> Trial:
+    """The trial with the best BLEU, the first of several."""
+    return max(trials, key=lambda trial: trial.bleu)
+
+
+def try_settings(
+    score: Callable[[SearchSettings], float], start: SearchSettings, *, is_assisted: bool
+) -> Iterator[Trial]:
+    """Every point that is tried, in order; the best of them is the result. `score` gives dev BLEU, higher is better."""
+    tried: dict[SearchSettings, float] = {}
+    best = start.model_copy(update={"lexical_weight": 1.0})
+    axes: list[tuple[str, Sequence[float]]] = [("length_normalisation", LENGTH_NORMALISATIONS)]
+    if is_assisted:
+        axes = [("alignment_weight", ALIGNMENT_WEIGHTS), *axes, ("alignment_weight", ALIGNMENT_WEIGHTS)]
+    for number, (name, values) in enumerate(axes):
+        near = values if number < 2 else _neighbours(values, getattr(best, name))
+        for value in near:
+            settings = best.model_copy(update={name: value})
+            if settings not in tried:
+                tried[settings] = score(settings)
+                yield Trial(settings, tried[settings])
+        best = max(tried, key=lambda settings: tried[settings])
+
+
+def spread_evenly(items: Sequence[Item], most: int) -> list[Item]:
+    """At most so many items, from the first to the last in even steps."""
+    count = min(most, len(items))
+    return [items[number * len(items) // count] for number in range(count)]
+
+
+def check_writable(folder: Path) -> None:
+    """Raise unless a file can be written into a folder."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise AlidadeError(
+            f"{folder}: cannot be written to ({error.strerror}), and what is tuned is to be saved there; copy the "
+            "model folder to a place of your own"
+        ) from None
+
+
+def _neighbours(values: Sequence[float], value: float) -> Sequence[float]:
+    place = min(range(len(values)), key=lambda number: abs(values[number] - value))
+    return values[max(place - 1, 0) : place + 2]
