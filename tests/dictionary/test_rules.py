@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from alidade.dictionary.entries import make_entry
 from alidade.dictionary.matching import Form, Match, Pieces
-from alidade.dictionary.rules import FREE, SentenceRules, State, Use, WordBorders, _continues_word
+from alidade.dictionary.rules import FREE, INITIAL, SentenceRules, State, Use, WordBorders, _continues_word
 from alidade.text.subwords import Subwords
 from alidade.text.vocabulary import BOS, EOS, PAD, UNK
 
@@ -142,14 +144,6 @@ def test_required_matches_keep_the_sentence_from_ending() -> None:
     assert rules_for(one, two).may_end(State()), "suggestions do not"
 
 
-def test_any_unused_match_may_be_told_to_begin() -> None:
-    rules = rules_for(match(range(2, 3), (10, 11)), match(range(4, 5), (12,), (10, 13)))
-    rule = rules.rule_to_begin(State(), (0, 1))
-    assert (rule.pieces, rule.begins, rule.is_free) == ((10, 12), (0, 1), False)
-    assert rules.advance(State(), 12, place=0, begun=(0, 1)).uses == (Use(1, range(1)),)
-    assert rules.advance(State(), 10, place=0, begun=(0, 1)).under_way == 0
-
-
 def test_after_an_opening_mark_a_form_may_follow_without_a_space() -> None:
     rules = rules_for(match(range(2, 3), (10, 11)))
     state = write(rules, State(), (1, QUOTE))
@@ -182,3 +176,21 @@ def test_chinese_words_follow_without_a_space(target_subwords: Subwords) -> None
     borders = WordBorders.of(Subwords(target_subwords.model, "zh"))
     assert not borders.continuing
     assert len(borders.glueing) == len(target_subwords)
+
+
+def test_a_forbidden_form_is_not_completed_from_its_source_words() -> None:
+    refused = replace(match(range(2, 3)), forbidden=(Form("?", (20, 21), (1020, 21)), Form("?", (30,), (1030,))))
+    rules = rules_for(refused)
+    assert rules.rule(State(), 2).banned == (30, 1030)
+    assert rules.rule(State(), 3) is FREE
+    begun = rules.advance(INITIAL, 20, place=0)
+    assert 21 in rules.rule(begun, 2).banned
+    assert 21 not in rules.rule(begun, 3).banned
+
+
+def test_forms_know_where_in_a_sentence_they_begin() -> None:
+    forms = (Form("Casa", (10,), (1010,), starts_sentence=True), Form("casa", (11,), (1011,), starts_sentence=False))
+    rules = rules_for(replace(match(range(2, 3)), forms=forms))
+    assert rules.rule(State(), 2, is_first=True).pieces == (10,)
+    assert rules.rule(State(), 2, is_first=False).pieces == (11,)
+    assert rules.rule(State(), 2).pieces == (10, 11)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from alidade.dictionary.matching import Match, Pieces
+from alidade.dictionary.matching import Form, Match, Pieces
 from alidade.text.subwords import Subwords
 
 _SPACELESS_LANGUAGES = ("zh", "ja", "th", "lo", "km", "my")
@@ -70,7 +70,7 @@ class State:
     is_glued: bool = False
     """The next word may follow without a space."""
     echo: Pieces = ()
-    """The last pieces, as far as they begin a form that has been used already."""
+    """The last pieces, as far as they begin a form that is not to be written (again)."""
 
     def has_used(self, match: int) -> bool:
         return match in [use.match for use in self.uses]
@@ -111,10 +111,24 @@ class SentenceRules:
         ]
         self._writable = [number for number, match in enumerate(matches) if match.forms]
         self._longest = [max(map(len, sequences), default=0) for sequences in self._sequences]
-        self._known_next_words: dict[tuple[int, Pieces, bool], Pieces] = {}
+        self._known_next_words: dict[tuple[int, Pieces, bool, bool | None], Pieces] = {}
         self._match_at = {
             position: number for number, match in enumerate(matches) if match.forms for position in match.positions
         }
+        self._forbidden_at: dict[int, list[Pieces]] = {}
+        """The pieces of forms that must not be written from a position."""
+        for match in matches:
+            forbidden = [pieces for form in match.forbidden for pieces in (form.after_space, form.glued)]
+            for position in match.positions if forbidden else ():
+                self._forbidden_at.setdefault(position, []).extend(forbidden)
+
+    def match_at(self, position: int) -> int | None:
+        """The match that a position belongs to, if the vocabulary can write it."""
+        return self._match_at.get(position)
+
+    def begun_at(self, state: State, position: int) -> tuple[int, ...]:
+        """The matches that a piece given by somebody else may begin there."""
+        return self.rule(state, position).begins
 
     def unused(self, state: State) -> tuple[int, ...]:
         """The matches that are not even under way (and that the vocabulary can write)."""
@@ -140,26 +154,28 @@ class SentenceRules:
             needed.append(max(map(len, forms)) - len(state.written))
         return sum(needed)
 
-    def rule(self, state: State, position: int | None) -> Rule:
-        """What may come next while the model translates a source position (None: one without a match)."""
+    def rule(self, state: State, position: int | None, *, is_first: bool | None = None) -> Rule:
+        """What may come next while the model translates a source position (None: one without a match).
+
+        is_first: whether it is the translation's first word; None: not known.
+        """
         if state.under_way is not None:
             return self._rule_under_way(state, state.under_way, position)
         match = None if position is None else self._match_at.get(position)
-        if match is None:
-            return Rule(starts_word=True) if state.has_just_used else FREE
-        if not state.has_used(match):
-            return self.rule_to_begin(state, (match,))
-        return Rule(banned=self._ends_of_echo(match, state.echo), starts_word=state.has_just_used)
-
-    def rule_to_begin(self, state: State, matches: tuple[int, ...]) -> Rule:
-        """One of these matches must begin."""
-        words = [word for match in matches for word in self._next_words(match, (), is_glued=state.is_glued)]
-        return Rule(tuple(dict.fromkeys(words)), matches, is_free=False, starts_word=state.has_just_used)
+        if match is not None and not state.has_used(match):
+            pieces = self._next_words(match, (), is_glued=state.is_glued, is_first=is_first)
+            return Rule(pieces, (match,), is_free=False, starts_word=state.has_just_used)
+        banned = () if match is None else _ends_of(self._sequences[match], state.echo)
+        if position in self._forbidden_at:
+            banned += _ends_of(self._forbidden_at[position], state.echo)
+        if not banned and not state.has_just_used:
+            return FREE
+        return Rule(banned=banned, starts_word=state.has_just_used)
 
     def advance(self, state: State, word: int, *, place: int, begun: tuple[int, ...] = ()) -> State:
         """The state after a word, the target's piece number `place`; `begun` has the matches one of which it begins."""
         is_glued = word in self.borders.glueing
-        if state is INITIAL and not begun and not is_glued:  # nearly always
+        if state is INITIAL and not begun and not is_glued and not self._forbidden_at:  # nearly always
             return state
         if state.under_way is not None:
             written = (*state.written, word)
@@ -195,32 +211,40 @@ class SentenceRules:
         state = State(state.uses, match, written)
         return state if self._next_words(match, written, is_glued=True) else self.completed(state, place + 1)
 
-    def _next_words(self, match: int, written: Pieces, *, is_glued: bool) -> Pieces:
+    def _next_words(self, match: int, written: Pieces, *, is_glued: bool, is_first: bool | None = None) -> Pieces:
         """The way on in the trie of the forms' pieces."""
-        known, key = self._known_next_words, (match, written, is_glued)
+        known, key = self._known_next_words, (match, written, is_glued, is_first)
         if key not in known:
-            forms = [form.after_space for form in self.matches[match].forms]
+            allowed = [form for form in self.matches[match].forms if _fits(form, is_first)] or self.matches[match].forms
+            forms = [form.after_space for form in allowed]
             if is_glued:
-                forms += [form.glued for form in self.matches[match].forms]
+                forms += [form.glued for form in allowed]
             done = len(written)
             words = [form[done] for form in forms if len(form) > done and _starts_with(form, written)]
             known[key] = tuple(dict.fromkeys(words))
         return known[key]
 
-    def _ends_of_echo(self, match: int, echo: Pieces) -> Pieces:
-        """The words that would write a match's form a second time."""
-        return tuple([form[-1] for form in self._sequences[match] if _ends_with(echo, form[:-1])])
-
     def _echo(self, state: State, word: int) -> Pieces:
-        """The longest end of what is written that begins a used form."""
-        if not state.uses:
+        """The longest end of what is written that begins a form which is not to be written: used or forbidden."""
+        if not state.uses and not self._forbidden_at:
             return ()
         forms = [form for use in state.uses for form in self._sequences[use.match]]
+        forms += [form for forbidden in self._forbidden_at.values() for form in forbidden]
         pieces = (*state.echo, word)
         for start in range(len(pieces)):
             if any(len(form) > len(pieces) - start and _starts_with(form, pieces[start:]) for form in forms):
                 return pieces[start:]
         return ()
+
+
+def _fits(form: Form, is_first: bool | None) -> bool:
+    """Whether a form may begin here: some are for a sentence's first word only, others for all but that."""
+    return is_first is None or form.starts_sentence is None or form.starts_sentence == is_first
+
+
+def _ends_of(forms: Sequence[Pieces], echo: Pieces) -> Pieces:
+    """The pieces that would complete one of these forms."""
+    return tuple([form[-1] for form in forms if _ends_with(echo, form[:-1])])
 
 
 def _starts_with(form: Pieces, start: Pieces) -> bool:

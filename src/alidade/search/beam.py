@@ -76,7 +76,8 @@ class _BatchSearch:
             for sentence in range(len(requests))
         ]
         limits = [request.length_limit(settings) for request in requests]
-        self._endings = Endings(settings, num_best, limits, are_patient)
+        lengths = [request.end_position for request in requests]
+        self._endings = Endings(settings, num_best, limits, lengths, are_patient)
         self._results: list[SearchResult | None] = [None] * len(requests)
         self._step = 0
         self._end_positions: Ints = np.array([request.end_position for request in requests])
@@ -235,11 +236,11 @@ class _BatchSearch:
                 num_steps=self._step + 1,
             )
 
-    def _settle(self, row: int, cell: int, position: int, piece: int) -> tuple[object, int]:
-        """What is remembered of a hypothesis that ends, and how many of its pieces do not count as length."""
+    def _settle(self, row: int, cell: int, position: int, piece: int) -> tuple[object, float]:
+        """What is remembered of a hypothesis that ends, and what it was credited with."""
         hypothesis = row * self._scores.shape[1] + cell
-        uncounted = [restriction.uncounted_length(hypothesis, position, piece) for restriction in self._restrictions]
-        return self._uses_of(hypothesis, position, piece), sum(uncounted)
+        debts = [restriction.debt_of(hypothesis, position, piece) for restriction in self._restrictions]
+        return self._uses_of(hypothesis, position, piece), self._settings.lexical_weight * sum(debts)
 
     def _uses_of(self, hypothesis: int, position: int, piece: int) -> object:
         uses = [restriction.uses_of(hypothesis, position, piece) for restriction in self._restrictions]

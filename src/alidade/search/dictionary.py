@@ -3,9 +3,12 @@
 A dictionary restricts which translations there are; it does not make them better or worse. While a row translates an
 entry's source words, only the entry's forms may be written there, and:
 
-- *Given pieces are given.* What a form costs says nothing about the rest of the sentence, so hypotheses are ranked by
-  what the model chose: a given piece counts neither as a cost, up to `FREE_COST`, nor as length. What it costs beyond
-  that counts: a form in a silly place, or beside a word that says the same, costs more than in its own.
+- *Given pieces are given.* Hypotheses are ranked as if a given piece had cost what the model would have written there,
+  so those that have it compete fairly with those that do not, and an entry that the model would have written anyhow
+  changes nothing. What it costs more is paid back at the end: a form in a silly place, or beside a word that says the
+  same, loses against one in its own.
+- *Taken, not passed by.* A hypothesis whose alignment model looks at an unused entry more than anywhere else looks
+  there now.
 - *Used means done.* Source words whose entry was written are not looked at again; a form once begun is completed, at
   its own words, and is a word of its own: nothing that would go on with it may follow.
 - *`require`: the end waits.* While an entry is unused, a hypothesis looks neither at the source's end nor at its final
@@ -37,8 +40,6 @@ from alidade.text.vocabulary import EOS, PAD
 
 Mode = Literal["suggest", "require"]
 
-FREE_COST = 5.0
-"""So much of a given piece's cost (negative log-probability) does not count."""
 FAR_JUMP_LOGP = -20.0
 """log p of a position that a match needs but that is farther away than the alignment model can jump."""
 LIKELY = math.log(0.5)
@@ -67,8 +68,8 @@ class _Course:
     """What a hypothesis of a sentence with matches has done so far."""
 
     state: State = INITIAL
-    num_free: int = 0
-    """Given pieces, which do not count as length."""
+    debt: float = 0.0
+    """What it was credited with for given pieces."""
     is_closed: bool = False
     """The final mark has been written."""
 
@@ -84,8 +85,8 @@ class DictionaryRestriction(Restriction):
         self._courses = [[] if sentence is None else [_Course()] for sentence in sentences]
         self._num_hypotheses = 1
         self._step = 0
-        self._forced: dict[tuple[int, int], Rule] = {}
-        """Rows, (hypothesis, position), of this step that can only write what a form needs."""
+        self._forced: dict[tuple[int, int], tuple[Rule, dict[int, float]]] = {}
+        """Rows, (hypothesis, position), of this step that can only write what a form needs, and the pieces' credits."""
 
     def concerns(self, sentence: int) -> bool:
         return self._sentences[sentence] is not None
@@ -102,28 +103,31 @@ class DictionaryRestriction(Restriction):
     def _restrict_course(self, terms: TermSentence, course: _Course, logp: Floats) -> None:
         """logp: (S,), changed in place."""
         rules, state = terms.rules, course.state
-        if course == _IDLE and not self._is_required:
-            return
         if (under_way := rules.must_go_on(state)) is not None:
             _hold_to(logp, under_way)
             logp -= np.logaddexp.reduce(logp)  # that it stays there is given, too
             return
         if course.is_closed:
             _hold_to(logp, range(terms.final_mark.start, terms.end_position + 1))
-        unused = rules.unused(state) if self._is_required else ()
-        if unused:
-            best = int(logp.argmax())
-            wants_end = best == terms.end_position or best in terms.final_mark
-            if wants_end or self._must_hurry(terms, state):
-                _hold_to(logp, [position for match in unused for position in rules.matches[match].positions])
-                return
-            logp[terms.final_mark.start : terms.final_mark.stop] = -np.inf
-            logp[terms.end_position] = -np.inf
+        unused = rules.unused(state)
+        if unused and self._is_required and self._must_wait(terms, state, logp):
+            _hold_to(logp, [position for match in unused for position in rules.matches[match].positions])
+            return
         for use in state.uses:
             done = rules.matches[use.match].positions
             logp[done.start : done.stop] = -np.inf
-        if logp.max() == -np.inf:  # nowhere left to look: what is unused, or the end
+        if logp.max() == -np.inf:  # nowhere left to look
             _hold_to(logp, [rules.matches[match].positions[0] for match in unused] or [terms.end_position])
+        match = rules.match_at(int(logp.argmax()))
+        if match is not None and match in unused:
+            _hold_to(logp, rules.matches[match].positions)
+
+    def _must_wait(self, terms: TermSentence, state: State, logp: Floats) -> bool:
+        """Keep a hypothesis from ending; says whether it wants to, or has no time for anything but what is unused."""
+        best = int(logp.argmax())
+        logp[terms.final_mark.start : terms.final_mark.stop] = -np.inf
+        logp[terms.end_position] = -np.inf
+        return best == terms.end_position or best in terms.final_mark or self._must_hurry(terms, state)
 
     def _must_hurry(self, terms: TermSentence, state: State) -> bool:
         """Whether the length that is left is just enough for what is unused, and `</s>`."""
@@ -160,9 +164,12 @@ class DictionaryRestriction(Restriction):
     def _possible_rules(self, terms: TermSentence, course: _Course, position: int) -> list[Rule]:
         """The rule at a position; for a baseline, which looks somewhere only when evaluated, all that may hold."""
         if self._is_assisted:
-            return [] if position == terms.end_position else [terms.rules.rule(course.state, position)]
+            return [] if position == terms.end_position else [self._rule(terms, course, position)]
         starts = [match.positions[0] for match in terms.rules.matches]
-        return [terms.rules.rule(course.state, start) for start in [None, *starts]]
+        return [self._rule(terms, course, start) for start in [None, *starts]]
+
+    def _rule(self, terms: TermSentence, course: _Course, position: int | None) -> Rule:
+        return terms.rules.rule(course.state, position, is_first=self._step == 0)
 
     def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats, attention: Floats) -> None:
         answers = iter(asked_logp.tolist())
@@ -218,9 +225,11 @@ class DictionaryRestriction(Restriction):
     ) -> None:
         if not rule.is_free:
             logp = np.array(piece_logp, dtype=np.float32)
-            proposed.force(row, np.array(rule.pieces), logp, np.minimum(-logp, np.float32(FREE_COST)))
+            credit = np.maximum(proposed.logp[row].max() - logp, np.float32(0.0))
+            proposed.force(row, np.array(rule.pieces), logp, credit)
             proposed.end_logp[row] = -np.inf
-            self._forced[int(rows.hypotheses[row]), int(rows.positions[row])] = rule
+            credits_ = dict(zip(rule.pieces, credit.tolist(), strict=True))
+            self._forced[int(rows.hypotheses[row]), int(rows.positions[row])] = rule, credits_
             return
         if not rule.starts_word and not rule.banned:
             return
@@ -247,17 +256,17 @@ class DictionaryRestriction(Restriction):
     def _extend(self, terms: TermSentence, course: _Course, hypothesis: int, piece: int, position: int) -> _Course:
         if piece == PAD:
             return course
-        forced = self._forced.get((hypothesis, position))
-        begun = () if forced is None else forced.begins
+        rule, credits_ = self._forced.get((hypothesis, position), (None, {}))
+        begun = () if rule is None else rule.begins
         if self._step < terms.num_given:
             rules = terms.rules
-            begun = rules.rule(course.state, position).begins if self._is_assisted else rules.unused(course.state)
+            begun = rules.begun_at(course.state, position) if self._is_assisted else rules.unused(course.state)
         state = terms.rules.advance(course.state, piece, place=self._step, begun=begun)
-        if forced is None and state is course.state and (position not in terms.final_mark or course.is_closed):
+        if rule is None and state is course.state and (position not in terms.final_mark or course.is_closed):
             return course
         return _Course(
             state,
-            course.num_free + (forced is not None),
+            course.debt + credits_.get(piece, 0.0),
             course.is_closed or (self._is_assisted and position in terms.final_mark),
         )
 
@@ -280,12 +289,9 @@ class DictionaryRestriction(Restriction):
         course = self._ended(hypothesis, position, piece)
         return None if course is None else course.state.uses
 
-    def uncounted_length(self, hypothesis: int, position: int, piece: int) -> int:
+    def debt_of(self, hypothesis: int, position: int, piece: int) -> float:
         course = self._ended(hypothesis, position, piece)
-        return 0 if course is None else course.num_free
-
-
-_IDLE = _Course()
+        return 0.0 if course is None else course.debt
 
 
 def _hold_to(logp: Floats, positions: Sequence[int]) -> None:

@@ -14,7 +14,9 @@ The rule, the same as CTranslate2's (patience 1), so that the two can be compare
   at its present length, better than the best of them;
 - a sentence whose hypotheses can neither go on nor end (a required jump is wider than the alignment model's widest)
   ends with the best that it had, cut off;
-- a finished hypothesis's score is divided by its length, `</s>` counted, to the power of `length_normalisation`.
+- a finished hypothesis's score is divided by its length, `</s>` counted, to the power of `length_normalisation`. What
+  it was credited with for given pieces is paid back, divided by the source's length: a hypothesis cannot make a given
+  piece look cheaper by writing more.
 """
 
 from __future__ import annotations
@@ -28,22 +30,31 @@ from alidade.text.vocabulary import EOS
 
 Scores = list[list[float]]
 """Of B sentences × K hypotheses."""
-Settle = Callable[[int, int, int, int], tuple[object, int]]
+Settle = Callable[[int, int, int, int], tuple[object, float]]
 
 
 class SentenceEndings:
     """The finished hypotheses of one sentence."""
 
-    def __init__(self, settings: SearchSettings, num_best: int, max_length: int, *, is_patient: bool = False) -> None:
+    def __init__(
+        self,
+        settings: SearchSettings,
+        num_best: int,
+        max_length: int,
+        source_length: int = 1,
+        *,
+        is_patient: bool = False,
+    ) -> None:
         self._is_patient = is_patient
         self._beam_size = settings.beam_size
         self._length_normalisation = settings.length_normalisation
         self._num_best = num_best
+        self._source_length = source_length
         self.max_length = max_length
         """The most steps that the sentence may take."""
         self._endings: list[Ending] = []
 
-    def add(self, step: int, extension: Extension, uses: object, uncounted: int = 0) -> None:
+    def add(self, step: int, extension: Extension, uses: object, debt: float = 0.0) -> None:
         score, parent, piece, position, lexical_logp, alignment_logp = extension
         self._endings.append(
             Ending(
@@ -53,7 +64,7 @@ class SentenceEndings:
                 position,
                 lexical_logp,
                 alignment_logp,
-                score=self._normalise(score, max(1, step + 1 - uncounted)),
+                score=self._normalise(score, step + 1) - self._normalise(debt, self._source_length),
                 is_complete=piece == EOS,
                 uses=uses,
             )
@@ -81,12 +92,17 @@ class Endings:
     """Which hypotheses of a batch have finished, and which of its sentences go on."""
 
     def __init__(
-        self, settings: SearchSettings, num_best: int, limits: Sequence[int], are_patient: Sequence[bool]
+        self,
+        settings: SearchSettings,
+        num_best: int,
+        limits: Sequence[int],
+        source_lengths: Sequence[int],
+        are_patient: Sequence[bool],
     ) -> None:
         """limits: for each sentence the most steps it may take; are_patient: whether it goes on for a better one."""
         self._of_sentence = [
-            SentenceEndings(settings, num_best, limit, is_patient=is_patient)
-            for limit, is_patient in zip(limits, are_patient, strict=True)
+            SentenceEndings(settings, num_best, limit, length, is_patient=is_patient)
+            for limit, length, is_patient in zip(limits, source_lengths, are_patient, strict=True)
         ]
         self.live = dict(enumerate(range(len(limits))))
         """The sentences that go on: their row in the grid, and their number in the batch."""
@@ -104,7 +120,7 @@ class Endings:
     def note(self, step: int, ranked: list[list[Extension]], settle: Settle) -> None:
         """Take note of what finishes in this step; ranked: the K best of all candidates of each sentence.
 
-        settle: what is remembered of a hypothesis, and how many of its pieces do not count, by its row and
+        settle: what is remembered of a hypothesis, and what it was credited with, by its row and
         cell in the grid, its last position and its last piece.
         """
         for row, sentence in self.live.items():

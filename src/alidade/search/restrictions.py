@@ -106,9 +106,9 @@ class Restriction:
         """What is to be remembered of a hypothesis (its number) that ends with this piece."""
         return None
 
-    def uncounted_length(self, hypothesis: int, position: int, piece: int) -> int:  # noqa: ARG002
-        """How many pieces of a hypothesis that ends so do not count as length, since they were given."""
-        return 0
+    def debt_of(self, hypothesis: int, position: int, piece: int) -> float:  # noqa: ARG002
+        """What a hypothesis that ends so was credited with, and has to pay back."""
+        return 0.0
 
     def end_sentence(self, row: int, sentence: int) -> None:
         """The sentence in this row of the grid, this number in the batch, has ended."""
