@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
 
 from alidade.dictionary.files import load_dictionary
-from alidade.model_folder import ModelFolder, load_model_folder, shipped_model
+from alidade.model_folder import shipped_model
 from alidade.search.dictionary import Mode
 from alidade.translation import Translation
 from alidade.translator import Translator
@@ -23,17 +24,15 @@ TEXTS = (
 DICTIONARY = load_dictionary((), ("disk=volumul|volum", "house=clădire|clădirii", "the file=documentul"))
 
 
-@pytest.fixture(scope="module")
-def model() -> ModelFolder:
+@functools.cache
+def make_translator(**settings: Any) -> Translator:
     path = shipped_model()
     assert path is not None, "a model is shipped"
-    return load_model_folder(path)
+    return Translator(path, beam_size=3, **settings)
 
 
-def translate(
-    model: ModelFolder, texts: tuple[str, ...], mode: Mode | None = None, **settings: Any
-) -> list[Translation]:
-    translator = Translator(model, beam_size=3, **settings)
+def translate(texts: tuple[str, ...], mode: Mode | None = None, **settings: Any) -> list[Translation]:
+    translator = make_translator(**settings)
     if mode is None:
         return translator.translate_all(texts, num_best=3)
     return translator.translate_all(texts, num_best=3, dictionary=DICTIONARY, mode=mode)
@@ -49,9 +48,9 @@ def assert_same(first: list[Translation], second: list[Translation]) -> None:
 
 @pytest.mark.parametrize("mode", [None, "suggest", "require"])
 @pytest.mark.parametrize("length_normalisation", [0.0, 1.0])
-def test_exact_is_none(model: ModelFolder, mode: Mode | None, length_normalisation: float) -> None:
+def test_exact_is_none(mode: Mode | None, length_normalisation: float) -> None:
     exact, none = (
-        translate(model, TEXTS, mode, pruning=pruning, length_normalisation=length_normalisation)
+        translate(TEXTS, mode, pruning=pruning, length_normalisation=length_normalisation)
         for pruning in ("exact", "none")
     )
     assert_same(exact, none)
@@ -59,11 +58,11 @@ def test_exact_is_none(model: ModelFolder, mode: Mode | None, length_normalisati
 
 
 @pytest.mark.parametrize("mode", [None, "suggest", "require"])
-def test_a_batch_is_its_sentences_one_by_one(model: ModelFolder, mode: Mode | None) -> None:
-    alone = [translation for text in TEXTS for translation in translate(model, (text,), mode)]
-    assert_same(translate(model, TEXTS, mode), alone)
+def test_a_batch_is_its_sentences_one_by_one(mode: Mode | None) -> None:
+    alone = [translation for text in TEXTS for translation in translate((text,), mode)]
+    assert_same(translate(TEXTS, mode), alone)
 
 
-def test_required_entries_are_used(model: ModelFolder) -> None:
-    for translation in translate(model, TEXTS, "require"):
+def test_required_entries_are_used() -> None:
+    for translation in translate(TEXTS, "require"):
         assert len(translation.uses) == len(translation.matches)
