@@ -12,13 +12,12 @@ import pruning
 from alidade.alignment.links import Alignment, alignment_error_rate
 from alidade.alignment.statistical import read_alignments, read_gold_alignments
 from alidade.cli.align import align
-from alidade.cli.plot import panel_of
 from alidade.corpus.links import align_like_corpus
 from alidade.corpus.store import PreparedCorpus
 from alidade.dictionary.entries import Dictionary
 from alidade.dictionary.files import load_dictionary, write_entries
 from alidade.dictionary.simulation import ReferencePair, simulate_dictionary
-from alidade.evaluation.plots import plot_attention
+from alidade.evaluation.plots import panel_of, plot_attention
 from alidade.evaluation.terms import evaluate_terms
 from alidade.io import hash_file, read_lines
 from alidade.model_folder import WEIGHTS_FILE

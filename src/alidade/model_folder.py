@@ -215,6 +215,37 @@ def copy_model_folder(folder: ModelFolder, path: Path, form: WeightForm) -> None
             shutil.copy2(file, path / file.name)
 
 
+def assemble_folder(lexical: Path | str, alignment: Path | str, output: Path | str) -> ModelFolder:
+    """Put a lexical and an alignment model, trained apart as in the paper, into one folder that can translate."""
+    words, positions = load_model_folder(Path(lexical)), load_model_folder(Path(alignment))
+    if words.description.lexical is None:
+        raise AlidadeError(f"{lexical}: this folder has no lexical model; give a transformer-aligned or rnn-biased one")
+    if positions.description.alignment is None:
+        raise AlidadeError(
+            f"{alignment}: this folder has no alignment model; give a transformer-jumps or rnn-jumps one"
+        )
+    if positions.description.alignment.encoder == "lexical":
+        raise AlidadeError(f"{alignment}: its alignment model reads its own lexical model's encoder: use it as it is")
+    for side in ("source", "target"):
+        if getattr(words.description, side) != getattr(positions.description, side):
+            raise AlidadeError(
+                f"{lexical} and {alignment} have different {side} vocabularies: train both on one corpus"
+            )
+    if words.description.normalisation != positions.description.normalisation:
+        raise AlidadeError(f"{lexical} and {alignment} know text in different writing: train both on one corpus")
+    save_model_folder(
+        Path(output),
+        {**words.weights_of("lexical"), **positions.weights_of("alignment")},
+        words.description.lexical,
+        positions.description.alignment,
+        words.source_subwords,
+        words.target_subwords,
+        words.search,
+        words.description.normalisation,
+    )
+    return load_model_folder(Path(output))
+
+
 def load_description(path: Path) -> ModelDescription:
     """What a model folder says of its models, without their weights."""
     if not (path / MODEL_FILE).is_file():

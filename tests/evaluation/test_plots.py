@@ -71,7 +71,7 @@ def test_attention_of_another_shape_is_refused() -> None:
 def test_draws_shares_with_source_words_above_and_target_words_beside() -> None:
     figure = draw_attention([panel("first"), panel("second")])
     first, second = figure.axes[:2]
-    np.testing.assert_allclose(np.asarray(first.images[0].get_array()), [[0.75, 0.25], [0.0, 1.0]])
+    np.testing.assert_allclose(np.asarray(first.collections[0].get_array()), [[0.75, 0.25], [0.0, 1.0]])
     assert [label.get_text() for label in first.get_xticklabels()] == ["ein", "强\n大"]
     assert [label.get_text() for label in first.get_yticklabels()] == ["a", "strong"]
     assert [axes.get_xlabel() for axes in (first, second)] == ["first", "second"]
@@ -89,7 +89,7 @@ def test_rings_the_strongest_and_frames_the_marked() -> None:
 
 def test_panels_share_one_scale() -> None:
     strong, weak = panel(), Panel(["x", "y"], ["z"], np.array([[1.0, 1.0]]))
-    assert {axes.images[0].get_clim() for axes in draw_attention([strong, weak]).axes[:2]} == {(0.0, 1.0)}
+    assert {axes.collections[0].get_clim() for axes in draw_attention([strong, weak]).axes[:2]} == {(0.0, 1.0)}
 
 
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
@@ -127,3 +127,9 @@ def test_what_cannot_be_drawn_is_an_error(tmp_path: Path) -> None:
     broken.write_text("no font")
     with pytest.raises(AlidadeError, match="not a font file"):
         choose_fonts("a", broken)
+
+
+def test_a_picture_has_its_limits(tmp_path: Path) -> None:
+    words = [f"w{number}" for number in range(151)]
+    with pytest.raises(AlidadeError, match="a side of 151 words is too long for a picture, 150 are the most"):
+        plot_attention([Panel(words, words, np.ones((151, 151)))], tmp_path / "large.png")

@@ -26,9 +26,8 @@ def demo(
     """
     from rich.console import Console
 
-    from alidade.cli.plot import panel_of
     from alidade.dictionary.files import load_dictionary
-    from alidade.evaluation.plots import plot_attention
+    from alidade.evaluation.plots import panel_of, plot_attention
     from alidade.evaluation.terminal import picture_of
     from alidade.translator import Translator
 

@@ -12,7 +12,6 @@ from alidade.errors import AlidadeError
 if TYPE_CHECKING:
     from alidade.dictionary.entries import Dictionary
     from alidade.evaluation.plots import Panel
-    from alidade.translation import Translation
     from alidade.translator import Translator
 
 
@@ -77,26 +76,10 @@ def _panel(
     translator: Translator, title: str, sentence: str, target: str | None, dictionary: Dictionary | None = None
 ) -> Panel:
     from alidade.aligner import align
+    from alidade.evaluation.plots import panel_of
 
     if target is None:
-        translation = translator.translate(sentence, dictionary=dictionary, protect=False)
+        translation = translator.translate(sentence, dictionary=dictionary, mode="require", protect=False)
     else:
         (translation,) = align([(sentence, target)], translator)
-    if not len(translation.source) or not len(translation.target):
-        raise AlidadeError("there is nothing to plot: the sentence or its translation is empty")
     return panel_of(translator, translation, title)
-
-
-def panel_of(translator: Translator, translation: Translation, title: str) -> Panel:
-    """A translation's attention, to be drawn; what comes from a dictionary is marked."""
-    from alidade.alignment.links import Link
-    from alidade.evaluation.plots import panel_of_pieces
-
-    marked = {
-        Link(word, translation.target.word_of_piece[piece])
-        for use in translation.uses
-        for word in translation.matches[use.match].words
-        for piece in use.pieces
-    }
-    (attention,) = translator.attention([translation])
-    return panel_of_pieces(attention, translation.source, translation.target, title, sorted(marked))

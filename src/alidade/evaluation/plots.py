@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from alidade.translation import Translation
+    from alidade.translator import Translator
+
 
 STANDARD = "DejaVu Sans"
 """Comes with matplotlib: Latin, Greek, Cyrillic and more."""
@@ -123,6 +126,11 @@ Matrix = npt.NDArray[np.floating]
 FORMATS = (".png", ".svg", ".pdf")
 SENTENCE_START, SENTENCE_END = "<s>", "</s>"
 
+MAX_WORDS = 150
+"""Of one side: more could not be read, and the picture would take minutes."""
+
+_MAX_PIXELS = 6000
+"""Of the longer side of a PNG."""
 _CELL = 0.34
 """Inches of a word's row or column."""
 _CHARACTER = 0.085
@@ -166,6 +174,20 @@ def panel_of_pieces(
     )
 
 
+def panel_of(translator: Translator, translation: Translation, title: str = "") -> Panel:
+    """A translation's attention, to be drawn; what comes from a dictionary is marked."""
+    if not len(translation.source) or not len(translation.target):
+        raise AlidadeError("there is nothing to plot: the sentence or its translation is empty")
+    marked = {
+        Link(word, translation.target.word_of_piece[piece])
+        for use in translation.uses
+        for word in translation.matches[use.match].words
+        for piece in use.pieces
+    }
+    (attention,) = translator.attention([translation])
+    return panel_of_pieces(attention, translation.source, translation.target, title, sorted(marked))
+
+
 def fold_attention(attention: Matrix, source: Encoding, target: Encoding) -> Matrix:
     """Attention of words from attention of pieces, boundaries kept as words of their own.
 
@@ -194,6 +216,11 @@ def plot_attention(panels: Sequence[Panel], path: Path, *, font: Path | None = N
         raise AlidadeError(f"{path}: a picture's name must end in {', '.join(FORMATS)}")
     if not panels:
         raise AlidadeError("there is nothing to plot: give at least one sentence pair")
+    longest = max(len(words) for panel in panels for words in (panel.source, panel.target))
+    if longest > MAX_WORDS:
+        raise AlidadeError(
+            f"a side of {longest} words is too long for a picture, {MAX_WORDS} are the most: draw it in parts"
+        )
     mpl = require_package("matplotlib", "plot", "a picture")
     texts = "".join(text for panel in panels for text in (*panel.source, *panel.target, panel.title))
     fonts = choose_fonts(texts, font)
@@ -205,7 +232,9 @@ def plot_attention(panels: Sequence[Panel], path: Path, *, font: Path | None = N
         mpl.rcParams["svg.fonttype"] = "none" if fonts.missing else "path"
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         picture = io.BytesIO()
-        draw_attention(panels).savefig(picture, format=path.suffix[1:].lower(), dpi=200, bbox_inches="tight")
+        figure = draw_attention(panels)
+        dpi = min(200.0, _MAX_PIXELS / max(figure.get_size_inches()))
+        figure.savefig(picture, format=path.suffix[1:].lower(), dpi=dpi, bbox_inches="tight")
     with write_aside(path, "wb") as file:
         file.write(picture.getvalue())
     return fonts.hint
@@ -222,12 +251,16 @@ def draw_attention(panels: Sequence[Panel]) -> Figure:
     all_shares = [_shares(panel.attention) for panel in panels]
     strongest = max(float(shares.max(initial=0.0)) for shares in all_shares)
     for axes, panel, shares in zip(grid[0], panels, all_shares, strict=True):
-        image = axes.imshow(shares, cmap="Blues", vmin=0.0, vmax=strongest, aspect="equal")
+        # Cells as polygons: an image would be scaled up to the picture's size first, in gigabytes for a long sentence.
+        edges = [np.arange(-0.5, size) for size in reversed(shares.shape)]
+        cells = axes.pcolormesh(*edges, shares, cmap="Blues", vmin=0.0, vmax=strongest)
+        axes.set_aspect("equal")
+        axes.invert_yaxis()
         _label_words(axes, panel)
         _ring_strongest(axes, shares)
         for link in panel.marked:
             _mark(axes, link)
-    figure.colorbar(image, ax=list(grid[0]), label="share of attention", shrink=0.5, aspect=24, pad=0.01)
+    figure.colorbar(cells, ax=list(grid[0]), label="share of attention", shrink=0.5, aspect=24, pad=0.01)
     return figure
 
 
