@@ -17,7 +17,7 @@ demo: $(BASE)  ## translate with the shipped model, and draw a picture
 test: $(ALL)  ## run all tests (both cores, under ten minutes)
 	$(BIN)/pytest -q -n 2 --dist worksteal
 
-COMPUTING := tests/models tests/search tests/equivalence tests/training tests/test_hardware.py
+COMPUTING := tests/models tests/engine tests/search tests/equivalence tests/training tests/test_hardware.py
 processors: $(ALL)  ## run the tests that compute once more, as on a processor without AVX-512 and without oneDNN
 	ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 $(BIN)/pytest -q -n 2 --dist worksteal $(COMPUTING)
 	ALIDADE_ONEDNN=off $(BIN)/pytest -q -n 2 --dist worksteal $(COMPUTING)
