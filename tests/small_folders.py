@@ -37,6 +37,6 @@ def make_folder(
                 parameter.add_(torch.randn_like(parameter) * 0.2)
             system.lexical.output.bias[:] = -20.0
             system.lexical.output.bias[[EOS, *word_ids()]] = 0.0
-    sides = [Subwords(subwords.model, language) for language in languages]
-    save_model_folder(path, named_weights(system), lexical, alignment, *sides, search, normalisation)
+    source, target = (Subwords(subwords.model, language) for language in languages)
+    save_model_folder(path, named_weights(system), lexical, alignment, source, target, search, normalisation)
     return path

@@ -56,10 +56,10 @@ def test_it_translates_outside_of_the_checkout(wheel: Path, tmp_path: Path) -> N
     assert run(python, "-I", "-c", "import torch", folder=tmp_path).returncode == 1
     assert run(command, "--version", folder=tmp_path).stdout == f"alidade {alidade.__version__}\n"
 
-    program = "from alidade import Translator; print(Translator().translate('The disk is full.').text)"
-    translated = run(python, "-I", "-c", program, folder=tmp_path)
+    translated = run(command, "translate", folder=tmp_path, text="The disk is full.\nPlease restart the computer.\n")
     assert translated.returncode == 0, translated.stderr
-    assert translated.stdout.endswith(".\n")
+    assert len(translated.stdout.splitlines()) == 2
+    assert all(line.endswith(".") for line in translated.stdout.splitlines())
 
     (tmp_path / "train.toml").write_text('[lexical]\n[training]\ncorpus = "corpus"\nfolder = "run"\n')
     refused = run(command, "train", "train.toml", folder=tmp_path)

@@ -184,7 +184,19 @@ def test_devices_are_written_in_place(folder: Path) -> None:
 def test_a_killed_run_goes_on(folder: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
     text, whole, output = (tmp_path / name for name in ("text", "whole", "out"))
     text.write_text(TEXT * 10)
-    arguments = ["--model", folder, "--workers", "1", "--batch-size", "1", "--beam", "2", "--input", text, *options]
+    arguments: list[str | Path] = [
+        "--model",
+        folder,
+        "--workers",
+        "1",
+        "--batch-size",
+        "1",
+        "--beam",
+        "2",
+        "--input",
+        text,
+        *options,
+    ]
     assert run(*arguments, "--output", whole).exit_code == 0
     partial = aside_name(output)
     process = start(*arguments, "--output", output)
@@ -204,7 +216,7 @@ def test_a_killed_run_goes_on(folder: Path, tmp_path: Path, options: tuple[str, 
 def test_only_the_same_command_goes_on(folder: Path, tmp_path: Path) -> None:
     text, output = tmp_path / "text", tmp_path / "out"
     text.write_bytes(b"ba be\nbi bo\n\xff\n")
-    arguments = ["--model", folder, "--workers", "1", "--input", text, "--output", output]
+    arguments: list[str | Path] = ["--model", folder, "--workers", "1", "--input", text, "--output", output]
     assert isinstance(run(*arguments).exception, AlidadeError)
     assert len(aside_name(output).read_text().splitlines()) == 2
     assert "going on after line 2" in run(*arguments).stderr

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alidade.documents.document import Filled
+from alidade.documents.document import Document, Filled
 from alidade.documents.formats import FORMATS, format_of
 from alidade.errors import AlidadeError
 
@@ -29,6 +29,7 @@ def translate(name: str, content: str | bytes) -> str:
     """A file with every unit of a few known texts translated as a person would."""
     raw = content.encode() if isinstance(content, str) else content
     document = format_of(Path(name)).read(Path(name), raw, LANGUAGES)
+    assert isinstance(document, Document)
     assert document.render({}) == raw
     filled = {
         number: Filled(tuple([TRANSLATIONS[text] for text in unit.sources]), "memory")
