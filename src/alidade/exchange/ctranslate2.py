@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from alidade.errors import AlidadeError
+from alidade.io import write_folder_aside
 from alidade.models.layers import Embedding, position_encodings
 from alidade.models.transformer import Transformer
 from alidade.text.vocabulary import BOS, PAD
@@ -48,8 +49,8 @@ def export_ctranslate2(
     spec.config.add_source_bos = True
     spec.config.add_source_eos = True
     spec.validate()
-    folder.mkdir(parents=True, exist_ok=True)
-    spec.save(str(folder))
+    with write_folder_aside(folder) as aside:
+        spec.save(str(aside))
 
 
 def _fill_encoder(spec: Any, model: Transformer) -> None:
