@@ -74,7 +74,7 @@ def test_every_search_setting_can_be_given_by_name() -> None:
         ({"num_best": 0}, "num_best 0"),
         ({"num_best": "2"}, "num_best '2'"),
         ({"dictionary": 7}, "dictionary: a Dictionary, the path of a file or a mapping"),
-        ({"dictionary": ["x.tsv"]}, "not a value of type list"),
+        ({"dictionary": ["x.tsv"]}, "not list"),
         ({"dictionary": {"ba": 3}}, "'ba': 3 is no entry"),
         ({"dictionary": {"ba": ""}}, 'the entry for "ba" has no translation'),
         ({"dictionary": "nowhere.tsv"}, "nowhere.tsv: no such file"),

@@ -18,6 +18,8 @@ from alidade.translator import Mode, Translator, check_text
 
 BATCHES_A_WINDOW = 8
 """A stream is read in windows of so many batches, and sorted by length inside them."""
+BATCHES_A_WORKER = 2
+"""The same where several workers share a stream: the last one to finish should not keep the others waiting for long."""
 
 _Chunk = tuple[int, list[str], list[str] | None]
 """The number of the first line, the lines, and their prefixes."""
@@ -53,7 +55,7 @@ def stream(
 ) -> Iterator[Translation]:
     """The translations of a stream of lines, in order."""
     batch_size = job.translator.batch_size
-    window = BATCHES_A_WINDOW * batch_size
+    window = (BATCHES_A_WINDOW if workers == 1 else BATCHES_A_WORKER) * batch_size
     chunks = _divide_last(_chunks(lines, prefixes, first_number, window), window, batch_size, workers)
     with Workers(workers) as pool:
         for translations in pool.map_in_order(job, chunks):

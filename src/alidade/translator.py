@@ -18,10 +18,9 @@ import functools
 import itertools
 import multiprocessing
 import os
-import re
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, Unpack, get_args
@@ -37,8 +36,8 @@ from alidade.alignment.positions import (
     shares_of_words,
 )
 from alidade.config import NormalisationSettings, SearchSettings, parse_settings
-from alidade.dictionary.entries import Dictionary, Entry, make_entry
-from alidade.dictionary.files import load_dictionary
+from alidade.dictionary.entries import Dictionary, Entry
+from alidade.dictionary.given import DictionaryLike, read_dictionary
 from alidade.dictionary.matching import Match, find_matches
 from alidade.dictionary.rules import SentenceRules, WordBorders
 from alidade.engine.graph import Precision
@@ -62,9 +61,6 @@ from alidade.translation import Translation, join_parts, with_distinct_texts
 
 Mode = Literal["suggest", "require"]
 """Take the dictionary's entries where they fit, or all of them."""
-DictionaryLike = Dictionary | str | Path | Mapping[str, str | Sequence[str]]
-"""A dictionary, the path of a file with one, or {source: target}; several allowed targets are a list, or "a|b"."""
-
 WIDENINGS = (2, 4, 8)
 """Where a beam holds too few different texts, one of so many times the wanted number is searched, and then the next.
 The shipped model needs no widening for half of its five-best lists, twofold for nearly all of the others."""
@@ -471,36 +467,6 @@ class Translator:
         shares = shares_of_words(attention, translation.source, translation.target)
         confidences = confidences_of_links(alignment, shares)
         return replace(translation, alignment=alignment, confidences=confidences, attended=tuple(attended))
-
-
-def read_dictionary(given: DictionaryLike, languages: tuple[str, str] | None = None) -> Dictionary:
-    """A dictionary from whatever may be given as one; `languages` are for files that have several."""
-    if isinstance(given, Dictionary):
-        return given
-    if isinstance(given, str | Path):
-        path = Path(given)
-        state = (path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else None
-        return _read_file(path, state, languages)
-    if isinstance(given, Mapping):
-        return Dictionary([_entry_of_item(source, target) for source, target in given.items()])
-    raise ArgumentError(
-        f"dictionary: a Dictionary, the path of a file or a mapping {{source: target}} is needed, not {_kind(given)}"
-    )
-
-
-@functools.lru_cache(maxsize=4)
-def _read_file(path: Path, _: tuple[int, int] | None, languages: tuple[str, str] | None) -> Dictionary:
-    """Read once for as long as the file stays as it is."""
-    return load_dictionary([path], languages=languages)
-
-
-def _entry_of_item(source: object, target: object) -> Entry:
-    forms = re.split(r"(?<!\\)\|", target) if isinstance(target, str) else target
-    if not (isinstance(source, str) and isinstance(forms, list | tuple) and all(isinstance(f, str) for f in forms)):
-        raise ArgumentError(
-            f"dictionary: {source!r}: {target!r} is no entry; a text and its translation, or a list of them, are needed"
-        )
-    return make_entry(source, [form.replace(r"\|", "|") for form in forms], origin=f'dictionary, "{source}"')
 
 
 def _united(first: Sequence[Match], second: Sequence[Match]) -> tuple[Match, ...]:

@@ -17,6 +17,7 @@ import typer
 from alidade import __version__
 from alidade.cli.options import (
     BatchSizeOption,
+    InflectOption,
     ModelOption,
     SearchSetOption,
     ThreadsOption,
@@ -78,6 +79,7 @@ def translate(
     terms: Annotated[
         list[str] | None, typer.Option("--term", metavar="SOURCE=TARGET", help="A wanted translation.")
     ] = None,
+    inflect: InflectOption = False,
     mode: Annotated[
         Literal["suggest", "require"],
         typer.Option("--dictionary-mode", help="Take the dictionary's entries where they fit, or all of them."),
@@ -116,7 +118,7 @@ def translate(
     workers = 1 if is_interactive and workers is None else choose_workers(workers, threads)
     changes = search_changes(overrides, beam_size=beam_size, pruning=pruning, threshold=threshold)
     translator = Translator(model, batch_size=batch_size, threads=threads, **changes)
-    dictionary = _load_dictionary(dictionaries, terms, translator)
+    dictionary = _load_dictionary(dictionaries, terms, translator, inflect=inflect)
     given_prefixes = None if prefixes is None else list(read_lines(prefixes))
     form = "json" if as_json else "show" if show else "text"
     origin = None
@@ -200,12 +202,14 @@ def _picture(translation: Translation) -> str:
     return str(console.file.getvalue())  # type: ignore[attr-defined]
 
 
-def _load_dictionary(paths: list[Path] | None, terms: list[str] | None, translator: Translator) -> Dictionary | None:
+def _load_dictionary(
+    paths: list[Path] | None, terms: list[str] | None, translator: Translator, *, inflect: bool
+) -> Dictionary | None:
     if not paths and not terms:
         return None
     from alidade.dictionary.files import load_dictionary
 
-    dictionary = load_dictionary(paths or (), terms or (), languages=translator.languages)
+    dictionary = load_dictionary(paths or (), terms or (), languages=translator.languages, inflect=inflect)
     for complaint in dictionary.complaints:
         typer.echo(f"alidade: {complaint}", err=True)
     return dictionary

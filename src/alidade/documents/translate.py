@@ -30,9 +30,10 @@ from alidade.io import open_bytes, track, write_aside
 from alidade.text.languages import is_same_language
 
 if TYPE_CHECKING:
+    from alidade.dictionary.given import DictionaryLike
     from alidade.text.words import Word
     from alidade.translation import Translation
-    from alidade.translator import DictionaryLike, Mode, Translator
+    from alidade.translator import Mode, Translator
 
 UNITS_AT_ONCE = 256
 """So many texts are translated between two notes of what is done."""

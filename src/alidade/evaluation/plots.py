@@ -1,9 +1,8 @@
-"""Which fonts a picture's text needs: matplotlib's own lacks Chinese and many other scripts.
-
-Pictures of attention, like the paper's figure 1: source words over target words, one panel a system.
+"""Pictures of attention, like the paper's figure 1: source words over target words, one panel a system.
 
 Attention is summed over layers and heads (paper, section 5) and folded from pieces to words. Shades are shares of a
 target word's attention; a ring marks the strongest source word of each target word, a frame what a dictionary fixed.
+Fonts are looked for among those that are installed, for matplotlib's own lacks Chinese and many other scripts.
 
 Dimensions: T target pieces, S source pieces, both with the boundaries that the matrix has; words the same.
 """

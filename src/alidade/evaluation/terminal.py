@@ -44,7 +44,7 @@ def picture_of(translation: Translation) -> LinkedPair:
         [word.text for word in translation.target.words],
         translation.alignment,
         translation.confidences,
-        {translation.target.word_of_piece[piece] for use in translation.uses for piece in use.pieces},
+        translation.target_words_from_dictionary,
     )
 
 

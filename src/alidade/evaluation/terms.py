@@ -1,11 +1,8 @@
-"""How well a translation keeps to a dictionary: entries used, placed and repeated, and how long it became.
+"""What a dictionary does to a system: translate with and without it, and judge how well it is kept to.
 
 A matched entry is *used* if one of its forms stands in the translation, once for each match that wants it; *used
 as a stem* if words of the same stem do; *placed* if the form is linked to the entry's own source words; *repeated*
 if its form stands there more often than matches want it and than the reference has it.
-
-
-What a dictionary does to a system: translate with and without it, and compare.
 
 Each way is timed over the same sentences, the ways taking turns, so that a machine that is busy for a while slows
 all of them.
