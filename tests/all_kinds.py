@@ -6,6 +6,12 @@ from small_models import SmallSystem, small_system
 
 ALIGNED: dict[str, object] = {"kind": "transformer-aligned"}
 POST_NORM: dict[str, object] = {"pre_norm": False}
+MARIAN: dict[str, object] = POST_NORM | {
+    "activation": "swish",
+    "norm_epsilon": 1e-3,  # so large that it shows
+    "position_rates": "marian",
+    "source_start": "skipped",
+}
 RNN_JUMPS: dict[str, object] = {"kind": "rnn-jumps"}
 LARGE = 4100
 """A target vocabulary whose best pieces are looked for in blocks."""
@@ -28,6 +34,10 @@ SYSTEMS: dict[str, SmallSystem] = {
     "aligned at the bottom": small_system(ALIGNED | {"assisted_layers": [0]}, {"max_jump": 3}),
     "aligned in the middle": small_system(ALIGNED | {"assisted_layers": [1]}, {}),
     "aligned in two layers": small_system(ALIGNED | {"assisted_layers": [2, 0]}, {}),
+    "Marian's": small_system(MARIAN),
+    "Marian's with gelu, pre-norm": small_system(MARIAN | {"activation": "gelu", "pre_norm": True}),
+    "Marian's with a tag": small_system(MARIAN | {"source_start": 7, "position_rates": "original"}),
+    "Marian's, aligned, joint": small_system(MARIAN | ALIGNED, {"encoder": "lexical"}),
     "rnn": small_system({"kind": "rnn"}),
     "rnn, target tied": small_system(
         {"kind": "rnn", "tied_embeddings": "target", "embedding": 16}, target_vocabulary=LARGE

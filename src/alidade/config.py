@@ -29,6 +29,9 @@ Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 LayerChoice = Literal["all", "top"] | list[int]
+Activation = Literal["relu", "swish", "gelu"]
+PositionRates = Literal["original", "marian"]
+SourceStart = Literal["read", "skipped"] | Annotated[int, Field(ge=4)]
 
 
 class Settings(BaseModel):
@@ -208,9 +211,28 @@ class TransformerSettings(Settings):
     assisted_layers: LayerChoice = "all"
     """Decoder layers that have the alignment head, counted from 0 (`transformer-aligned` only)."""
 
+    # How models of other programs differ from ours (`exchange/`).
+    activation: Activation = "relu"
+    """Of feed-forward networks; swish is x sigmoid(x), gelu Marian's approximation x sigmoid(1.702 x)."""
+    norm_epsilon: float = Field(default=1e-5, gt=0.0)
+    """What layer norms add to the variance."""
+    position_rates: PositionRates = "original"
+    """Rates of the sinusoids, i = 0, 1, ...: 10000^(-2i/width), or Marian's 10000^(-i/(width/2 - 1))."""
+    source_start: SourceStart = "read"
+    """What the encoder reads at position 0: `<s>`, nothing (it is masked, and the first word has the first place), or
+    another piece, such as the tag that tells a model of many languages which one to write."""
+
+    @property
+    def conventions(self) -> dict[str, Any]:
+        """What the weights do not show: a model with other conventions would run, and write nonsense."""
+        names = ("heads", "pre_norm", "activation", "norm_epsilon", "position_rates", "source_start")
+        return {name: getattr(self, name) for name in names}
+
     @model_validator(mode="after")
     def _shape_is_possible(self) -> Self:
         _check_heads(self.width, self.heads)
+        if self.position_rates == "marian" and (self.width % 2 or self.width < 4):
+            raise ValueError(f'position_rates = "marian" needs an even width of 4 or more, not {self.width}')
         _check_layers("assisted_layers", self.assisted_layers, self.decoder_layers)
         return self
 

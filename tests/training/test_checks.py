@@ -66,6 +66,12 @@ def test_a_start_of_another_shape(lexicon_corpus: Path, tmp_path: Path, baseline
     assert_refused("does not have", tmp_path / "run", lexicon_corpus, **deeper, init_from=baseline)
 
 
+def test_a_start_of_other_conventions(lexicon_corpus: Path, tmp_path: Path, baseline: Path) -> None:
+    """The weights would fit, and a model that has learnt much would be one that knows nothing."""
+    other = ALIGNED | {"activation": "swish"}
+    assert_refused('write `activation = "relu"`', tmp_path / "run", lexicon_corpus, lexical=other, init_from=baseline)
+
+
 def test_a_start_that_is_no_model(lexicon_corpus: Path, tmp_path: Path) -> None:
     assert_refused("not a model folder", tmp_path / "run", lexicon_corpus, init_from=tmp_path / "nothing")
 

@@ -48,10 +48,17 @@ def export(
 
 
 def _export_ctranslate2(folder: ModelFolder, output: Path) -> None:
+    from alidade.config import TransformerSettings
     from alidade.errors import AlidadeError
     from alidade.exchange.ctranslate2 import export_ctranslate2
     from alidade.models.system import load_system
 
+    settings = folder.description.lexical
+    if isinstance(settings, TransformerSettings):
+        ours = TransformerSettings(heads=settings.heads, width=settings.width, pre_norm=settings.pre_norm).conventions
+        for name, value in settings.conventions.items():
+            if value != ours[name]:
+                raise AlidadeError(f"{folder.path}: {name} = {value!r} cannot be exported to CTranslate2")
     lexical = load_system(folder).lexical
     if lexical is None:
         raise AlidadeError(f"{folder.path}: has no lexical model to export")

@@ -20,7 +20,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from alidade.config import LayerChoice, TransformerJumpsSettings, TransformerSettings
+from alidade.config import (
+    Activation,
+    LayerChoice,
+    PositionRates,
+    SourceStart,
+    TransformerJumpsSettings,
+    TransformerSettings,
+)
 from alidade.engine.cache import Ancestors, Cache, Grid, Ints, pick_hypotheses
 from alidade.engine.graph import Array, Floats, Graph, Precision, Session, Value
 from alidade.engine.weights import Weights
@@ -34,9 +41,14 @@ FEWEST_BLOCKS = 64
 NO_ENERGY = np.float32(-np.inf)
 
 
-def position_encodings(length: int, width: int) -> Floats:
-    """Sinusoids of the original transformer, (length, width): first the sines, then the cosines."""
-    rates = np.exp(np.arange(0, width, 2) * (-math.log(10_000.0) / width))
+GELU_SLOPE = 1.702
+"""x sigmoid(1.702 x) is what Marian calls gelu."""
+
+
+def position_encodings(length: int, width: int, rates_of: PositionRates = "original") -> Floats:
+    """Sinusoids, (length, width): first the sines, then the cosines."""
+    last = width if rates_of == "original" else width - 2
+    rates = np.exp(np.arange(0, width, 2) * (-math.log(10_000.0) / last))
     angles = np.arange(length)[:, None] * rates
     encodings: Floats = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)[:, :width].astype(np.float32)
     return encodings
@@ -45,13 +57,18 @@ def position_encodings(length: int, width: int) -> Floats:
 class Embedding:
     """Piece embeddings, scaled, plus position encodings."""
 
-    def __init__(self, weight: Floats) -> None:
+    def __init__(self, weight: Floats, position_rates: PositionRates = "original") -> None:
         self._table = weight * np.float32(math.sqrt(weight.shape[1]))
-        self._encodings = position_encodings(256, weight.shape[1])
+        self._rates: PositionRates = position_rates
+        self._encodings = position_encodings(256, weight.shape[1], position_rates)
 
-    def sequences(self, pieces: Ints) -> Floats:
-        """(B, S) -> (B, S, D), at the positions 0, 1, ..."""
-        return self._table[pieces] + self._until(pieces.shape[1])[: pieces.shape[1]]
+    def sequences(self, pieces: Ints, *, skips_first: bool = False) -> Floats:
+        """(B, S) -> (B, S, D), at the positions 0, 1, ...; skips_first: at 0, 0, 1, ..."""
+        encodings = self._until(pieces.shape[1])[: pieces.shape[1]]
+        if skips_first:
+            encodings = np.concatenate([encodings[:1], encodings[:-1]])
+        embedded: Floats = self._table[pieces] + encodings
+        return embedded
 
     def step(self, pieces: Ints, position: int) -> Floats:
         """(B, K) -> (B, K, D), all at one position."""
@@ -60,7 +77,7 @@ class Embedding:
 
     def _until(self, length: int) -> Floats:
         if length > len(self._encodings):
-            self._encodings = position_encodings(2 * length, self._encodings.shape[1])
+            self._encodings = position_encodings(2 * length, self._encodings.shape[1], self._rates)
         return self._encodings
 
 
@@ -71,6 +88,8 @@ class Shape:
     width: int
     heads: int
     pre_norm: bool
+    activation: Activation = "relu"
+    norm_epsilon: float = 1e-5
 
     @property
     def head_width(self) -> int:
@@ -91,7 +110,7 @@ class Layers:
         return self.graph.linear(x, weights["weight"], weights.optional("bias"))
 
     def norm(self, x: Value, weights: Weights) -> Value:
-        return self.graph.norm(x, weights["weight"], weights["bias"])
+        return self.graph.norm(x, weights["weight"], weights["bias"], self.shape.norm_epsilon)
 
     def pre_linear(self, x: Value, residual: Weights, weights: Weights) -> Value:
         """A sublayer's first linear layer."""
@@ -108,8 +127,15 @@ class Layers:
 
     def feed(self, x: Value, layer: Weights) -> Value:
         """The feed-forward sublayer."""
-        hidden = self.graph.Relu(self.pre_linear(x, layer.at("feed_forward_residual"), layer.at("feed_forward.expand")))
+        hidden = self._activate(self.pre_linear(x, layer.at("feed_forward_residual"), layer.at("feed_forward.expand")))
         return self.post(x, self.linear(hidden, layer.at("feed_forward.contract")), layer.at("feed_forward_residual"))
+
+    def _activate(self, x: Value) -> Value:
+        graph = self.graph
+        if self.shape.activation == "relu":
+            return Value(graph.Relu(x))
+        gate = x if self.shape.activation == "swish" else graph.Mul(x, graph.constant(GELU_SLOPE))
+        return Value(graph.Mul(x, graph.Sigmoid(gate)))
 
     def split_heads(self, x: Value) -> Value:
         """(B, T, D) -> (B, H, T, d)"""
@@ -234,11 +260,22 @@ class Memory:
         return Memory({name: array[sentences] for name, array in self.arrays.items()}, self.lengths[sentences])
 
 
-def source_mask(source: Ints) -> tuple[Floats, Ints]:
-    """(B, 1, 1, S), -inf at padding, and the lengths, (B,)."""
+def source_mask(source: Ints, *, skips_first: bool = False) -> tuple[Floats, Ints]:
+    """(B, 1, 1, S), -inf at padding (and at position 0), and the lengths, (B,)."""
     is_padding = source == PAD
-    mask = np.where(is_padding, NO_ENERGY, np.float32(0))[:, None, None]
-    return mask, source.shape[1] - is_padding.sum(axis=1)
+    lengths = source.shape[1] - is_padding.sum(axis=1)
+    if skips_first:
+        is_padding[:, 0] = True
+    return np.where(is_padding, NO_ENERGY, np.float32(0))[:, None, None], lengths
+
+
+def with_start(source: Ints, start: SourceStart) -> Ints:
+    """What the encoder reads: (B, S) with another piece in the place of `<s>`, if it has one."""
+    if not isinstance(start, int):
+        return source
+    changed = source.copy()
+    changed[:, 0] = start
+    return changed
 
 
 class LexicalTransformer:
@@ -248,7 +285,9 @@ class LexicalTransformer:
         self, settings: TransformerSettings, weights: Weights, *, precision: Precision, threads: int, device: str
     ) -> None:
         self.is_assisted = settings.kind == "transformer-aligned"
-        self.shape = Shape(settings.width, settings.heads, settings.pre_norm)
+        self.shape = Shape(
+            settings.width, settings.heads, settings.pre_norm, settings.activation, settings.norm_epsilon
+        )
         self.num_layers = settings.decoder_layers
         self._settings, self._weights = settings, weights
         self.assisted = layer_numbers(settings.assisted_layers, self.num_layers) if self.is_assisted else []
@@ -260,17 +299,20 @@ class LexicalTransformer:
         target = weights.or_tied("decoder.embedding.weight", source)
         output = weights.or_tied("output.weight", target)
         self.vocabulary_size = len(output)
-        self.source_embedding = Embedding(source)
-        self.embedding = self.source_embedding if target is source else Embedding(target)
+        self.source_embedding = Embedding(source, settings.position_rates)
+        self.embedding = self.source_embedding if target is source else Embedding(target, settings.position_rates)
         self._encode = self._encode_graph().session(threads, device)
         advance, evaluate = self._step_graphs(output)
         self.advance = advance.session(threads, device)
         self.score = PieceScorer(self.advance if evaluate is None else evaluate.session(threads, device), len(output))
 
     def encode(self, source: Ints) -> Memory:
-        mask, lengths = source_mask(source)
+        start = self._settings.source_start
+        skips_first = start == "skipped"
+        mask, lengths = source_mask(source, skips_first=skips_first)
+        x = self.source_embedding.sequences(with_start(source, start), skips_first=skips_first)
         names = ["states", *self.memory_names()]
-        arrays = self._encode({"x": self.source_embedding.sequences(source), "mask": mask}, names)
+        arrays = self._encode({"x": x, "mask": mask}, names)
         return Memory({"source_mask": mask, **dict(zip(names, arrays, strict=True))}, lengths)
 
     def start(self, memory: Memory) -> LexicalState:

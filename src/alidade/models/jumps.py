@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from alidade.models.batch import Batch
-from alidade.models.layers import Embedding, Encoder, Memory, Output, Shape, pick_states
+from alidade.models.layers import Encoder, Memory, Output, Shape, pick_states
 from alidade.models.transformer import real_tokens
 
 
@@ -55,7 +55,7 @@ class TransformerJumps(nn.Module):
         """encoder_layers: None if the model reads the lexical model's encoder."""
         super().__init__()
         self.encoder = None if encoder_layers is None else Encoder(shape, encoder_layers, source_vocabulary)
-        self.embedding = Embedding(target_vocabulary, shape.width, shape.dropout)
+        self.embedding = shape.embedding(target_vocabulary)
         self.layers = nn.ModuleList(JumpsLayer(shape) for _ in range(decoder_layers))
         self.norm = shape.final_norm()
         self.output = Output(shape.width, 2 * max_jump + 1)

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from alidade.config import Activation, PositionRates, SourceStart
 from alidade.hardware import has_onednn, multiply, multiply_matrices
 from alidade.text.vocabulary import PAD
 
@@ -137,9 +138,10 @@ class Dropout(nn.Module):
         return dropped
 
 
-def position_encodings(length: int, width: int) -> Tensor:
-    """Sinusoids of the original transformer, (length, width): first the sines, then the cosines."""
-    rates = torch.exp(torch.arange(0, width, 2) * (-math.log(10_000.0) / width))
+def position_encodings(length: int, width: int, rates_of: PositionRates = "original") -> Tensor:
+    """Sinusoids, (length, width): first the sines, then the cosines."""
+    last = width if rates_of == "original" else width - 2
+    rates = torch.exp(torch.arange(0, width, 2) * (-math.log(10_000.0) / last))
     angles = torch.arange(length)[:, None] * rates
     return torch.cat([angles.sin(), angles.cos()], dim=1)[:, :width]
 
@@ -149,24 +151,30 @@ class Embedding(nn.Embedding):
 
     encodings: Tensor
 
-    def __init__(self, vocabulary_size: int, width: int, dropout: float) -> None:
+    def __init__(
+        self, vocabulary_size: int, width: int, dropout: float, position_rates: PositionRates = "original"
+    ) -> None:
         super().__init__(vocabulary_size, width)
         nn.init.normal_(self.weight, std=width**-0.5)
         self.scale = math.sqrt(width)
         self.dropout = Dropout(dropout)
-        self.register_buffer("encodings", position_encodings(1024, width), persistent=False)
+        self.position_rates = position_rates
+        self.register_buffer("encodings", position_encodings(1024, width, position_rates), persistent=False)
 
-    def forward(self, words: Tensor) -> Tensor:
-        """words: (B, T) -> (B, T, D), at the positions 0, 1, ..."""
+    def forward(self, words: Tensor, *, skips_first: bool = False) -> Tensor:
+        """words: (B, T) -> (B, T, D), at the positions 0, 1, ...; skips_first: at 0, 0, 1, ..."""
         length = words.shape[1]
         embedded = F.embedding(words, self.weight) * self.scale
-        summed: Tensor = self.dropout(embedded + self.encodings_until(length)[:length])
+        encodings = self.encodings_until(length)[:length]
+        if skips_first:
+            encodings = torch.cat([encodings[:1], encodings[:-1]])
+        summed: Tensor = self.dropout(embedded + encodings)
         return summed
 
     def encodings_until(self, length: int) -> Tensor:
         """The encodings of at least this many positions, a row each."""
         if length > len(self.encodings):
-            self.encodings = position_encodings(2 * length, self.embedding_dim).to(self.encodings)
+            self.encodings = position_encodings(2 * length, self.embedding_dim, self.position_rates).to(self.encodings)
         return self.encodings
 
 
@@ -197,9 +205,9 @@ class Residual(nn.Module):
     In two halves, because search computes f for hypotheses and the sum for rows.
     """
 
-    def __init__(self, width: int, dropout: float, *, pre_norm: bool) -> None:
+    def __init__(self, width: int, dropout: float, *, pre_norm: bool, epsilon: float = 1e-5) -> None:
         super().__init__()
-        self.norm: nn.Module = nn.LayerNorm(width)
+        self.norm: nn.Module = nn.LayerNorm(width, epsilon)
         self.dropout = Dropout(dropout)
         self.pre_norm = pre_norm
 
@@ -301,18 +309,29 @@ class SourceAttention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with a rectifier between them."""
+    """Two linear layers with a rectifier, or another activation, between them."""
 
-    def __init__(self, width: int, hidden: int, dropout: float) -> None:
+    def __init__(self, width: int, hidden: int, dropout: float, activation: Activation = "relu") -> None:
         super().__init__()
+        self.activation = activation
         self.expand = linear(width, hidden)
         self.contract = linear(hidden, width)
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        hidden = self.expand.rectified(x)
+        hidden = self._activated(x)
         contracted: Tensor = self.contract(self.dropout(hidden) if self.training else hidden)
         return contracted
+
+    def _activated(self, x: Tensor) -> Tensor:
+        if self.activation == "relu":
+            return self.expand.rectified(x)
+        expanded: Tensor = self.expand(x)
+        return expanded * torch.sigmoid(expanded if self.activation == "swish" else GELU_SLOPE * expanded)
+
+
+GELU_SLOPE = 1.702
+"""x sigmoid(1.702 x) is what Marian calls gelu."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,9 +345,16 @@ class Shape:
     attention_dropout: float
     activation_dropout: float
     pre_norm: bool
+    activation: Activation = "relu"
+    norm_epsilon: float = 1e-5
+    position_rates: PositionRates = "original"
+    source_start: SourceStart = "read"
+
+    def embedding(self, vocabulary_size: int) -> Embedding:
+        return Embedding(vocabulary_size, self.width, self.dropout, self.position_rates)
 
     def residual(self) -> Residual:
-        return Residual(self.width, self.dropout, pre_norm=self.pre_norm)
+        return Residual(self.width, self.dropout, pre_norm=self.pre_norm, epsilon=self.norm_epsilon)
 
     def self_attention(self) -> SelfAttention:
         return SelfAttention(self.width, self.heads, self.attention_dropout)
@@ -337,11 +363,11 @@ class Shape:
         return SourceAttention(self.width, self.heads, self.attention_dropout)
 
     def feed_forward_layer(self) -> FeedForward:
-        return FeedForward(self.width, self.feed_forward, self.activation_dropout)
+        return FeedForward(self.width, self.feed_forward, self.activation_dropout, self.activation)
 
     def final_norm(self) -> nn.Module:
         """Pre-norm stacks end with a norm; post-norm ones have it already."""
-        return nn.LayerNorm(self.width) if self.pre_norm else nn.Identity()
+        return nn.LayerNorm(self.width, self.norm_epsilon) if self.pre_norm else nn.Identity()
 
 
 class EncoderLayer(nn.Module):
@@ -364,18 +390,29 @@ class Encoder(nn.Module):
 
     def __init__(self, shape: Shape, num_layers: int, vocabulary_size: int) -> None:
         super().__init__()
-        self.embedding = Embedding(vocabulary_size, shape.width, shape.dropout)
+        self.start = shape.source_start
+        self.embedding = shape.embedding(vocabulary_size)
         self.layers = nn.ModuleList(EncoderLayer(shape) for _ in range(num_layers))
         self.norm = shape.final_norm()
 
     def forward(self, source: Tensor) -> Memory:
-        """source: (B, S) with `<s>` and `</s>`, then `<pad>`."""
+        """source: (B, S) with `<s>` and `</s>`, then `<pad>`.
+
+        Whatever the encoder reads at position 0, there is an h_0: nobody attends to it if it is skipped.
+        """
         is_padding = source == PAD
+        lengths = source.shape[1] - is_padding.sum(dim=1)
+        is_skipped = self.start == "skipped"
+        if is_skipped:
+            is_padding[:, 0] = True
+        elif isinstance(self.start, int):
+            source = source.clone()
+            source[:, 0] = self.start
         mask = padding_mask(is_padding)
-        x = self.embedding(source)
+        x = self.embedding(source, skips_first=is_skipped)
         for layer in self.layers:
             x = layer(x, mask)
-        return Memory(self.norm(x), mask, lengths=source.shape[1] - is_padding.sum(dim=1))
+        return Memory(self.norm(x), mask, lengths)
 
 
 def padding_mask(is_padding: Tensor) -> Tensor | None:

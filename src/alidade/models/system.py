@@ -5,6 +5,7 @@ From settings to modules: the only place that reads model settings."""
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -141,7 +142,7 @@ def _build_alignment(
 
 
 def _shape(settings: TransformerSettings | TransformerJumpsSettings) -> Shape:
-    return Shape(
+    shape = Shape(
         width=settings.width,
         feed_forward=settings.feed_forward,
         heads=settings.heads,
@@ -149,6 +150,15 @@ def _shape(settings: TransformerSettings | TransformerJumpsSettings) -> Shape:
         attention_dropout=settings.attention_dropout,
         activation_dropout=settings.activation_dropout,
         pre_norm=settings.pre_norm,
+    )
+    if isinstance(settings, TransformerJumpsSettings):
+        return shape
+    return replace(
+        shape,
+        activation=settings.activation,
+        norm_epsilon=settings.norm_epsilon,
+        position_rates=settings.position_rates,
+        source_start=settings.source_start,
     )
 
 

@@ -95,7 +95,7 @@ class Transformer(nn.Module):
     ) -> None:
         super().__init__()
         self.encoder = Encoder(shape, encoder_layers, source_vocabulary)
-        self.decoder = Decoder(shape, decoder_layers, Embedding(target_vocabulary, shape.width, shape.dropout))
+        self.decoder = Decoder(shape, decoder_layers, shape.embedding(target_vocabulary))
         self.output = Output(shape.width, target_vocabulary)
         tie_embeddings(self.encoder, self.decoder, self.output, tied_embeddings)
 
@@ -152,7 +152,7 @@ class AlignedTransformer(nn.Module):
     ) -> None:
         super().__init__()
         self.encoder = Encoder(shape, encoder_layers, source_vocabulary)
-        self.decoder = Decoder(shape, decoder_layers, Embedding(target_vocabulary, shape.width, shape.dropout))
+        self.decoder = Decoder(shape, decoder_layers, shape.embedding(target_vocabulary))
         self.output = Output(shape.width, target_vocabulary)
         self.assisted_layers = sorted(assisted_layers)
         self.alignment_heads = nn.ModuleList(alignment_head(shape.width) for _ in self.assisted_layers)

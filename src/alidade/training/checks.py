@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
-from alidade.config import TrainConfig, TrainingSettings, parse_settings
+from alidade.config import LexicalSettings, TrainConfig, TrainingSettings, TransformerSettings, parse_settings
 from alidade.corpus.store import PreparedCorpus, Split
 from alidade.errors import AlidadeError
 from alidade.io import read_json, write_json
@@ -113,6 +115,19 @@ def _check_start(config: TrainConfig, corpus: PreparedCorpus) -> None:
             raise AlidadeError(
                 f"init_from {start}: its {side} vocabulary ({theirs.language}, {theirs.size} pieces) is not that of "
                 f"{corpus.folder} ({ours.language}, {ours.size} pieces): train both stages on one corpus"
+            )
+    _check_conventions(config.lexical, description.lexical, start)
+
+
+def _check_conventions(present: LexicalSettings | None, past: LexicalSettings | None, start: Path) -> None:
+    """Weights run under other conventions than their own, too, but what they have learnt is gone."""
+    if not isinstance(present, TransformerSettings) or not isinstance(past, TransformerSettings):
+        return
+    for name, value in past.conventions.items():
+        if present.conventions[name] != value:
+            written = json.dumps(value)
+            raise AlidadeError(
+                f"init_from {start}: it was trained with {name} = {written}; write `{name} = {written}` under [lexical]"
             )
 
 
