@@ -147,51 +147,72 @@ def join_parts(
     joined = [*parts[0]]
     for gap, candidates in zip(source_gaps, parts[1:], strict=True):
         pairs = sorted(itertools.product(joined, candidates), key=lambda pair: -(pair[0].score + pair[1].score))
-        joined = [append_translation(*pair, gap, target_gap) for pair in pairs[:num_best]]
+        joined = [concatenate(pair, [gap], [target_gap]) for pair in pairs[:num_best]]
     note = f"long text, cut into {len(parts)} parts"
     if not all(ends_with_sentence(part[0].source) for part in parts[:-1]):
         note += ", not all of them at a sentence's end"
     return [replace(one, notes=(note, *dict.fromkeys(one.notes))) for one in joined]
 
 
-def append_translation(first: Translation, second: Translation, source_gap: str, target_gap: str) -> Translation:
-    """One translation after another, with what stands between them in the source and in the target."""
-    source_words, target_words = len(first.source.words), len(first.target.words)
-    source_pieces, target_pieces = len(first.source), len(first.target)
-    move = {link: Link(link.source + source_words, link.target + target_words) for link in second.alignment or ()}
-    alignment = None
-    if first.alignment is not None:
-        alignment = Alignment.of([*first.alignment, *move.values()])
+def concatenate(parts: Sequence[Translation], source_gaps: Sequence[str], target_gaps: Sequence[str]) -> Translation:
+    """One translation from several in a row, with what stands between them in the source and in the target."""
+    if len(parts) == 1:
+        return parts[0]
+    sources = _concatenate_encodings([part.source for part in parts], source_gaps)
+    targets = _concatenate_encodings([part.target for part in parts], target_gaps)
+    links: dict[Link, float] = {}
+    positions: list[int] = []
+    attended: list[int] = []
+    matches: list[Match] = []
+    uses: list[Use] = []
+    source_words = target_words = source_pieces = target_pieces = 0
+    for part in parts:
+        for link in part.alignment or ():
+            links[Link(link.source + source_words, link.target + target_words)] = part.confidences[link]
+        positions += [position + source_pieces for position in part.positions]
+        attended += [position + source_pieces for position in part.attended]
+        uses += [Use(use.match + len(matches), _move(use.pieces, target_pieces)) for use in part.uses]
+        matches += [_move_match(match, source_words, source_pieces) for match in part.matches]
+        source_words, target_words = source_words + len(part.source.words), target_words + len(part.target.words)
+        source_pieces, target_pieces = source_pieces + len(part.source), target_pieces + len(part.target)
     return replace(
-        first,
+        parts[0],
         attention=None,
-        source=_append_encoding(first.source, second.source, source_gap),
-        target=_append_encoding(first.target, second.target, target_gap),
-        positions=first.positions + tuple([position + source_pieces for position in second.positions]),
-        score=first.score + second.score,
-        lexical_score=first.lexical_score + second.lexical_score,
-        alignment_score=first.alignment_score + second.alignment_score,
-        num_evaluations=first.num_evaluations + second.num_evaluations,
-        is_complete=first.is_complete and second.is_complete,
-        alignment=alignment,
-        confidences=first.confidences | {move[link]: second.confidences[link] for link in move},
-        attended=first.attended + tuple([position + source_pieces for position in second.attended]),
-        matches=first.matches + tuple([_move_match(match, source_words, source_pieces) for match in second.matches]),
-        uses=first.uses
-        + tuple([Use(use.match + len(first.matches), _move(use.pieces, target_pieces)) for use in second.uses]),
-        notes=first.notes + second.notes,
+        source=sources,
+        target=targets,
+        positions=tuple(positions),
+        score=sum(part.score for part in parts),
+        lexical_score=sum(part.lexical_score for part in parts),
+        alignment_score=sum(part.alignment_score for part in parts),
+        num_evaluations=sum(part.num_evaluations for part in parts),
+        is_complete=all(part.is_complete for part in parts),
+        alignment=None if parts[0].alignment is None else Alignment(frozenset(links)),
+        confidences=links,
+        attended=tuple(attended),
+        matches=tuple(matches),
+        uses=tuple(uses),
+        notes=tuple([note for part in parts for note in part.notes]),
     )
 
 
-def _append_encoding(first: Encoding, second: Encoding, gap: str) -> Encoding:
-    gap = gap if first.text and second.text else ""
-    offset, num_words = len(first.text) + len(gap), len(first.words)
+def _concatenate_encodings(encodings: Sequence[Encoding], gaps: Sequence[str]) -> Encoding:
+    texts: list[str] = []
+    words: list[Word] = []
+    word_of_piece: list[int] = []
+    place = 0
+    for encoding, gap in zip(encodings, ["", *gaps], strict=True):
+        gap = gap if place and encoding.text else ""
+        texts += [gap, encoding.text]
+        place += len(gap)
+        word_of_piece += [word + len(words) for word in encoding.word_of_piece]
+        words += [Word(word.text, word.start + place, word.end + place) for word in encoding.words]
+        place += len(encoding.text)
     return Encoding(
-        text=f"{first.text}{gap}{second.text}",
-        words=first.words + tuple([Word(w.text, w.start + offset, w.end + offset) for w in second.words]),
-        pieces=first.pieces + second.pieces,
-        ids=first.ids + second.ids,
-        word_of_piece=first.word_of_piece + tuple([word + num_words for word in second.word_of_piece]),
+        text="".join(texts),
+        words=tuple(words),
+        pieces=tuple(itertools.chain.from_iterable([encoding.pieces for encoding in encodings])),
+        ids=tuple(itertools.chain.from_iterable([encoding.ids for encoding in encodings])),
+        word_of_piece=tuple(word_of_piece),
     )
 
 

@@ -282,7 +282,10 @@ class _Builder:
 
     def _add_mark(self, placeholder: Placeholder, end: int) -> None:
         text = self.text
-        before = _SPACE_BEFORE.search(text, 0, placeholder.start)
+        start = placeholder.start
+        while start and text[start - 1].isspace():
+            start -= 1
+        before = text[start : placeholder.start]
         after = _SPACE_AFTER.match(text, placeholder.end, end)
         role, name = _role(placeholder, text)
         is_break = role == "alone" and (placeholder.kind == "escape" or name in BREAKS)
@@ -291,7 +294,7 @@ class _Builder:
             role,
             0,
             name,
-            space_before=before[0] if before else "",
+            space_before=before,
             space_after=after[0] if after else "",
             is_break=is_break,
             keeps_order=placeholder.kind == "escape" and role == "alone",
@@ -345,12 +348,12 @@ class _Builder:
 
     def _mark_white_space(self, sentence: Sentence) -> None:
         """Line breaks and the like inside a sentence: the model reads a space."""
+        taken = {place for place, _ in self.marks}
         for match in _ODD_SPACE.finditer(self.plain, sentence.start, sentence.end):
-            if not any(match.start() <= place <= match.end() for place, _ in self.marks):
+            if taken.isdisjoint(range(match.start(), match.end() + 1)):
                 self.marks.append((match.end(), Mark(match[0], "alone", 0, is_break=True, keeps_order=True)))
 
 
-_SPACE_BEFORE = regex.compile(r"\s+$")
 _SPACE_AFTER = regex.compile(r"\s+")
 _ODD_SPACE = regex.compile(r"\s{2,}|[^\S ]")
 _ICU_PLURAL = regex.compile(r"\{\s*[\w.]+\s*,\s*(?:plural|selectordinal)")

@@ -7,6 +7,8 @@ says so. Words, links and confidences then speak of the original text.
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,12 +19,12 @@ from alidade.alignment.links import Alignment, Link
 from alidade.alignment.positions import links_of_words
 from alidade.dictionary.entries import Entry
 from alidade.protection.protect import ProtectedText, Sentence, StandIn
-from alidade.text.markup import Placed, Weights, assemble, build_tree, place_marks, place_of
+from alidade.text.markup import Placed, Weights, assemble, build_tree, place_marks, place_of, targets_of
 from alidade.text.normalise import spans_in_original
 from alidade.text.placeholders import find_placeholders
 from alidade.text.subwords import Encoding
 from alidade.text.words import Word, split_words
-from alidade.translation import Translation, append_translation
+from alidade.translation import Translation, concatenate
 
 ORIGIN = "placeholder"
 """The origin of the entries that require placeholders."""
@@ -110,13 +112,9 @@ def _weights_of_words(part: Translation) -> list[Weights]:
 
 
 def _join(text: ProtectedText, parts: Sequence[Translation]) -> Translation:
-    joined = _in_capitals(text, text.sentences[0], parts[0])
-    for (previous, sentence), part in zip(
-        zip(text.sentences, text.sentences[1:], strict=False), parts[1:], strict=True
-    ):
-        gap = text.plain[previous.end : sentence.start]
-        joined = append_translation(joined, _in_capitals(text, sentence, part), gap, gap)
-    return joined
+    written = [_in_capitals(text, sentence, part) for sentence, part in zip(text.sentences, parts, strict=True)]
+    gaps = [text.plain[one.end : other.start] for one, other in itertools.pairwise(text.sentences)]
+    return concatenate(written, gaps, gaps)
 
 
 def _in_capitals(text: ProtectedText, sentence: Sentence, part: Translation) -> Translation:
@@ -278,10 +276,10 @@ class _Restorer:
     def _put_back(self, one: StandIn) -> None:
         """Put a lost placeholder where the links of its neighbours suggest."""
         source = self._source_words(one.start, one.end)
-        sources = [dict.fromkeys(word.sources, 1.0) for word in self.words]
+        targets = targets_of([min(word.sources, default=None) for word in self.words])
         num_source = len(self.joined.source.words)
         gap = source.start if source else 0
-        place = place_of(gap, range(len(self.words)), sources, range(num_source))
+        place = place_of(gap, range(len(self.words)), targets, range(num_source))
         if gap >= num_source - len(source) and len(source):
             place = len(self.words)
         new = _TargetWord(one.text, " " if place else "", [*source], None, one)
@@ -306,8 +304,9 @@ class _Restorer:
 
     def _source_words(self, start: int, end: int) -> range:
         """The source words in a stretch of the plain text."""
-        inside = [n for n, (first, last) in enumerate(self.source_spans) if first < end and last > start]
-        return range(inside[0], inside[-1] + 1) if inside else range(0)
+        first = bisect.bisect_right(self.source_spans, start, key=lambda span: span[1])
+        last = bisect.bisect_left(self.source_spans, end, key=lambda span: span[0])
+        return range(first, max(first, last))
 
     def _mend_punctuation(self) -> None:
         """The text ends in the dots or the colon that it ended in."""
@@ -359,8 +358,8 @@ class _Restorer:
         return dict.fromkeys(word.sources, 1.0)
 
     def _word_at(self, place: int) -> int:
-        """The first source word that does not end before a place in the plain text."""
-        return sum(1 for start, _ in self.source_spans if start < place)
+        """The first source word that does not begin before a place in the plain text."""
+        return bisect.bisect_left(self.source_spans, (place, 0))
 
     def _translation(self, text: str, spans: Sequence[tuple[int, int]]) -> Translation:
         before, after = self.text.before, self.text.after

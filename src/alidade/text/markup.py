@@ -10,7 +10,7 @@ target word has how much of which source word: links, or the model's attention.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -122,7 +122,8 @@ def place_marks(root: Element, weights: Sequence[Weights]) -> list[Placed]:
     weights: for each target word the source words that it comes from.
     """
     weights = _without_idle(weights, root)
-    placed = [*_place(root, range(len(weights)), weights)][1:-1]
+    targets = targets_of([_main_source(one) for one in weights])
+    placed = [*_place(root, range(len(weights)), weights, targets)][1:-1]
     return _in_source_order(placed)
 
 
@@ -140,7 +141,20 @@ def _wrapping(element: Element) -> Iterator[Element]:
             yield from _wrapping(child)
 
 
-def place_of(gap: int, inside: range, weights: Sequence[Weights], span: range) -> int:
+Targets = Mapping[int, Sequence[int]]
+"""For source words the target words that come from them, from left to right."""
+
+
+def targets_of(sources: Sequence[int | None]) -> Targets:
+    """From the source word of each target word to the target words of each source word."""
+    targets: dict[int, list[int]] = {}
+    for word, source in enumerate(sources):
+        if source is not None:
+            targets.setdefault(source, []).append(word)
+    return targets
+
+
+def place_of(gap: int, inside: range, targets: Targets, span: range) -> int:
     """Where in a run of target words something goes that stood before source word `gap`, inside a span of source words.
 
     Before the word that followed it; if nothing points at that, after the one before it; then farther away.
@@ -150,10 +164,10 @@ def place_of(gap: int, inside: range, weights: Sequence[Weights], span: range) -
     if gap >= span.stop:
         return inside.stop
     for distance in range(len(span)):
-        following = [word for word in inside if _main_source(weights[word]) == gap + distance]
+        following = [word for word in targets.get(gap + distance, ()) if word in inside]
         if following:
             return following[0]
-        previous = [word for word in inside if _main_source(weights[word]) == gap - 1 - distance]
+        previous = [word for word in targets.get(gap - 1 - distance, ()) if word in inside]
         if previous:
             return previous[-1] + 1
     return inside.stop
@@ -163,57 +177,76 @@ def _main_source(weights: Weights) -> int | None:
     return max(weights, key=lambda word: (weights[word], -word)) if weights else None
 
 
-def _place(element: Element, inside: range, weights: Sequence[Weights]) -> Iterator[Placed]:
+def _place(element: Element, inside: range, weights: Sequence[Weights], targets: Targets) -> Iterator[Placed]:
     """A pair and its contents, wrapped around a run of target words."""
     assert element.closing is not None
     yield Placed(element.mark, inside.start, is_alone=False)
-    runs = _runs_of_children(element, inside, weights)
+    runs = _runs_of_children(element, inside, weights, targets)
     for number in sorted(range(len(runs)), key=lambda child: (runs[child].start, runs[child].stop, child)):
         child, run = element.children[number], runs[number]
         if child.closing is None:
             yield Placed(child.mark, run.start, is_alone=True)
         else:
-            yield from _place(child, run, weights)
+            yield from _place(child, run, weights, targets)
     yield Placed(element.closing, inside.stop, is_alone=False)
 
 
-def _runs_of_children(element: Element, inside: range, weights: Sequence[Weights]) -> list[range]:
+def _runs_of_children(element: Element, inside: range, weights: Sequence[Weights], targets: Targets) -> list[range]:
     """For each child a run of target words inside its parent's; no two overlap, those of marks alone are empty."""
     runs: dict[int, range] = {}
     span = range(element.start, element.end)
-    wanted = {
-        number: run
-        for number, child in enumerate(element.children)
-        if child.closing is not None and (run := _best_run(child, span, inside, weights))
-    }
-    for number in sorted(wanted, key=lambda child: -len(wanted[child])):
-        child = element.children[number]
-        free = _free_runs(inside, runs.values())
-        best = max((_best_run(child, span, run, weights) for run in free), key=len, default=range(0))
-        if best:
-            runs[number] = best
+    taken: set[int] = set()
+    pairs = [number for number, child in enumerate(element.children) if child.closing is not None]
+    wanted = {number: _best_run(element.children[number], span, inside, weights, targets, taken) for number in pairs}
+    for number in sorted(pairs, key=lambda child: -len(wanted[child])):
+        run = wanted[number]
+        if not taken.isdisjoint(run):
+            run = _best_run(element.children[number], span, inside, weights, targets, taken)
+        if run:
+            runs[number] = run
+            taken.update(run)
     for number, child in enumerate(element.children):
         if number not in runs:
-            place = _outside(place_of(child.start, inside, weights, span), runs.values())
+            place = _outside(place_of(child.start, inside, targets, span), runs.values())
             runs[number] = range(place, place)
     return [runs[number] for number in range(len(element.children))]
 
 
-def _best_run(child: Element, span: range, inside: range, weights: Sequence[Weights]) -> range:
-    """The run of target words with the most words of a child and the fewest others."""
+def _best_run(
+    child: Element, span: range, inside: range, weights: Sequence[Weights], targets: Targets, taken: Set[int]
+) -> range:
+    """The run of target words that are not taken with the most words of a child and the fewest others."""
     own = range(child.start, child.end)
     if not own:
         return range(0)
-    if own == span:
+    if own == span and taken.isdisjoint(inside):
         return inside
-    best, best_sum, start, total = range(0), 0.0, inside.start, 0.0
-    for word in inside:
-        if total <= 0:
+    near = _near(own, inside, targets)
+    best, best_sum, start, total = range(0), 0.0, near.start, 0.0
+    for word in near:
+        if total <= 0 or word in taken:
             start, total = word, 0.0
+        if word in taken:
+            start += 1
+            continue
         total += 2 * _share(weights[word], own) - 1
         if total > best_sum + _EPSILON:
             best, best_sum = range(start, word + 1), total
-    return best or _likeliest_word(own, inside, weights)
+    return best or _likeliest_word(own, [word for word in near if word not in taken], weights)
+
+
+_REACH = 4
+"""A word that belongs to a pair stands at most so far from one that does for the most part."""
+
+
+def _near(own: range, inside: range, targets: Targets) -> range:
+    """Where a pair's words can be: around those that come from its source words, or anywhere."""
+    words = [word for source in own for word in targets.get(source, ()) if word in inside]
+    if not words:
+        words = [word for source in (own.start - 1, own.stop) for word in targets.get(source, ()) if word in inside]
+    if not words:
+        return inside
+    return range(max(inside.start, min(words) - _REACH), min(inside.stop, max(words) + _REACH + 1))
 
 
 _EPSILON = 1e-9
@@ -226,18 +259,11 @@ def _share(weights: Weights, own: range) -> float:
     return sum(weight for word, weight in weights.items() if word in own) / total if total > 0 else 0.5
 
 
-def _likeliest_word(own: range, inside: range, weights: Sequence[Weights]) -> range:
+def _likeliest_word(own: range, words: Iterable[int], weights: Sequence[Weights]) -> range:
     """Where no word has come from a pair's words for the most part: the one that has most of them, if it is enough."""
-    shares = {word: _share(weights[word], own) for word in inside if any(source in own for source in weights[word])}
+    shares = {word: _share(weights[word], own) for word in words if any(source in own for source in weights[word])}
     best = max(shares, key=lambda word: shares[word], default=None)
     return range(best, best + 1) if best is not None and shares[best] >= _LEAST_SHARE else range(0)
-
-
-def _free_runs(inside: range, taken: Iterable[range]) -> list[range]:
-    edges = sorted((run.start, run.stop) for run in taken)
-    starts = [inside.start, *[stop for _, stop in edges]]
-    stops = [*[start for start, _ in edges], inside.stop]
-    return [range(start, stop) for start, stop in zip(starts, stops, strict=True) if start < stop]
 
 
 def _outside(place: int, runs: Iterable[range]) -> int:
