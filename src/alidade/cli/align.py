@@ -75,7 +75,9 @@ def align(
         raise AlidadeError(f"{output}: this is one side of the bitext, and links would replace it; name another file")
     changes = search_changes(overrides)
     forward = Translator(model, batch_size=batch_size, threads=threads, **changes)
-    reverse = None if reverse_model is None else Translator(reverse_model, batch_size=batch_size, **changes)
+    reverse = (
+        None if reverse_model is None else Translator(reverse_model, batch_size=batch_size, threads=threads, **changes)
+    )
     aligned = align_lines(
         read_pairs(source, target),
         forward,
