@@ -12,7 +12,7 @@ space between and around sentences stays as it was, and words, links and offsets
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 import regex
@@ -173,14 +173,9 @@ _SCRIPTS = (
 
 
 def _scripts_of(subwords: Subwords) -> regex.Pattern[str]:
-    known = [
-        name
-        for name in _SCRIPTS
-        if sum(1 for piece in subwords.spelling_ids if regex.search(rf"\p{{{name}}}{{2}}", piece)) >= _LEAST_PIECES
-    ]
-    if not known:
-        return regex.compile(r"\p{L}")
-    return regex.compile("|".join(rf"\p{{{name}}}" for name in known))
+    pieces = "\n".join(subwords.spelling_ids)
+    known = [name for name in _SCRIPTS if len(regex.findall(rf"\p{{{name}}}{{2,}}", pieces)) >= _LEAST_PIECES]
+    return regex.compile("|".join([rf"\p{{{name}}}" for name in known]) if known else r"\p{L}")
 
 
 def _with_number_signs(text: str, found: list[Placeholder]) -> list[Placeholder]:
@@ -224,8 +219,9 @@ class _Builder:
         self._add_text(place, end)
         plain = self.plain.rstrip()  # a mark at the end leaves the space before it
         sentences = tuple(self._sentences(plain))
+        taken = {place for place, _ in self.marks}
         for sentence in sentences:
-            self._mark_white_space(sentence)
+            self._mark_white_space(sentence, taken)
         self.marks.sort(key=lambda pair: pair[0])
         return ProtectedText(
             original=self.text,
@@ -346,9 +342,8 @@ class _Builder:
             letters[first] = letters[first].upper()
         return " ".join("".join(letters).split())
 
-    def _mark_white_space(self, sentence: Sentence) -> None:
+    def _mark_white_space(self, sentence: Sentence, taken: Set[int]) -> None:
         """Line breaks and the like inside a sentence: the model reads a space."""
-        taken = {place for place, _ in self.marks}
         for match in _ODD_SPACE.finditer(self.plain, sentence.start, sentence.end):
             if taken.isdisjoint(range(match.start(), match.end() + 1)):
                 self.marks.append((match.end(), Mark(match[0], "alone", 0, is_break=True, keeps_order=True)))

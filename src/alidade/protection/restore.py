@@ -155,16 +155,18 @@ def _runs_of(name: str, text: str, words: Sequence[Word]) -> list[range]:
 
 def _linked_pairs(sources: Sequence[range], targets: Sequence[range], alignment: Alignment) -> dict[int, int]:
     """Which target run is linked to which source run; only where it is clear."""
-    links = {(link.source, link.target) for link in alignment}
+    number_of = {word: number for number, run in enumerate(sources) for word in run}
+    linked: dict[int, list[int]] = {}
+    for link in alignment:
+        if link.source in number_of:
+            linked.setdefault(link.target, []).append(number_of[link.source])
     pairs: dict[int, int] = {}
-    for target_number, target in enumerate(targets):
-        linked = [
-            number
-            for number, source in enumerate(sources)
-            if number not in pairs.values() and any((s, t) in links for s in source for t in target)
-        ]
-        if len(linked) == 1:
-            pairs[target_number] = linked[0]
+    taken: set[int] = set()
+    for number, run in enumerate(targets):
+        candidates = {one for word in run for one in linked.get(word, ()) if one not in taken}
+        if len(candidates) == 1:
+            pairs[number] = candidates.pop()
+            taken.add(pairs[number])
     return pairs
 
 
@@ -223,7 +225,8 @@ class _Restorer:
             by_start = {one.start: one for one in self.text.stand_ins if one.text == name}
             stand_ins = [by_start.get(self.source_spans[run.start][0]) for run in sources]
             pairs = self._used_pairs(sources, targets) or _linked_pairs(sources, targets, _alignment(self.joined))
-            free = [number for number in range(len(sources)) if number not in pairs.values()]
+            used = set(pairs.values())
+            free = [number for number in range(len(sources)) if number not in used]
             for number in range(len(targets)):
                 if number not in pairs and free:
                     pairs[number] = free.pop(0)
