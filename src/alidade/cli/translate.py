@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from alidade import __version__
+from alidade.cli.files import refuse_for_files, translate_files
 from alidade.cli.options import (
     BatchSizeOption,
     InflectOption,
@@ -38,6 +39,14 @@ Write = Callable[[str], object]
 
 
 def translate(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE]...",
+            help="Files that are known by their names (PO, XLIFF, JSON, HTML, DOCX …); without any, lines of text.",
+            show_default=False,
+        ),
+    ] = None,
     model: ModelOption = None,
     input_file: Annotated[
         Path | None,
@@ -45,7 +54,7 @@ def translate(
     ] = None,
     output_file: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where translations go.", show_default="stdout"),
+        typer.Option("--output", "-o", help="Where translations go; for files, a folder.", show_default="stdout"),
     ] = None,
     as_json: Annotated[
         bool,
@@ -84,6 +93,19 @@ def translate(
         Literal["suggest", "require"],
         typer.Option("--dictionary-mode", help="Take the dictionary's entries where they fit, or all of them."),
     ] = "suggest",
+    protect: Annotated[
+        bool,
+        typer.Option(
+            "--protect/--no-protect",
+            help="Keep placeholders, tags, addresses and the like, and translate sentence by sentence.",
+        ),
+    ] = True,
+    everything: Annotated[
+        bool, typer.Option("--all", help="In files, translate what is translated already, too.")
+    ] = False,
+    memories: Annotated[
+        list[Path] | None, typer.Option("--memory", help="For files: earlier translations, a TMX file.")
+    ] = None,
     batch_size: BatchSizeOption = 32,
     workers: Annotated[
         int | None,
@@ -102,28 +124,43 @@ def translate(
     line becomes three, empty ones where there are no more translations. Lines that come slowly are answered at once.
 
     A file given by `--output` gets its name when it is complete. If the command is stopped, the same command goes on
-    where it was, as long as the text came from `--input` and nothing has changed. Examples:
+    where it was, as long as the text came from `--input` and nothing has changed.
+
+    Files given by their names are translated unit by unit: only what is untranslated, everything else byte for byte.
+    A translation goes into the folder `--output`; without it, into the file itself if that has a place for it (PO,
+    XLIFF, TMX, TS), else into a file beside it. Examples:
 
         echo "A man is sleeping." | alidade translate
 
         alidade translate --model run/model --input test.en --output test.de --dictionary terms.tsv
 
         alidade translate --model run/model --json < test.en | jq .alignment
+
+        alidade translate po/ro.po strings.xml page.html --output translated
     """
     from alidade.translator import Translator
 
-    is_interactive = input_file is None and sys.stdin.isatty()
+    if files:
+        refuse_for_files(input=input_file, prefixes=prefixes, json=as_json, show=show, nbest=num_best > 1)
+    is_interactive = input_file is None and not files and sys.stdin.isatty()
     # As measured ("Speed of translation" in experiments/LOG.md): for many sentences, workers with a thread each are at
     # least as quick as threads in one process; for one sentence at a time, threads are all that helps.
     workers = 1 if is_interactive and workers is None else choose_workers(workers, threads)
     changes = search_changes(overrides, beam_size=beam_size, pruning=pruning, threshold=threshold)
     translator = Translator(model, batch_size=batch_size, threads=threads, **changes)
     dictionary = _load_dictionary(dictionaries, terms, translator, inflect=inflect)
+    if files:
+        from alidade.documents.translate import Options
+
+        options = Options(everything, dictionary, mode, protect, memories or (), workers=workers)
+        translate_files(files, output_file, translator, options)
+        return
     given_prefixes = None if prefixes is None else list(read_lines(prefixes))
     form = "json" if as_json else "show" if show else "text"
     origin = None
     if input_file is not None and output_file is not None and not is_special(output_file):
         origin = _origin(translator, input_file, dictionary, mode, given_prefixes, num_best, form)
+        origin = origin and origin | {"protect": protect}
     if is_interactive:
         typer.echo("alidade: reading from the terminal, a sentence a line; Ctrl-D ends", err=True)
     with _open_output(output_file, origin, num_best if form == "text" else 1) as (write, num_done):
@@ -134,6 +171,7 @@ def translate(
             prefixes=None if given_prefixes is None else given_prefixes[num_done:],
             num_best=num_best,
             with_links=form != "text",
+            protect=protect,
             first_number=num_done + 1,
             workers=workers,
         )

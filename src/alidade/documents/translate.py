@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING
 import regex
 
 from alidade.alignment.links import Alignment
+from alidade.dictionary.entries import Dictionary
 from alidade.documents.document import Filled, Unit
 from alidade.documents.formats import Format, format_of, read_document
 from alidade.documents.memory import Adapter, Memory, Pair, read_tmx_pairs
 from alidade.documents.plurals import with_preposition
 from alidade.errors import AlidadeError
-from alidade.io import open_bytes, track, write_aside
+from alidade.io import hash_folder, open_bytes, track, write_aside
 from alidade.text.languages import is_same_language
 
 if TYPE_CHECKING:
@@ -121,12 +122,14 @@ class FileTranslator:
     def _signature(self, content: bytes) -> str:
         """Changes with whatever changes the translation."""
         model = self.translator.model
+        dictionary = self.options.dictionary
+        entries = dictionary.entries if isinstance(dictionary, Dictionary) else dictionary
         what = [
             hashlib.sha256(content).hexdigest(),
-            str(model.path.resolve()),
+            hash_folder(model.path),
             self.translator.settings.model_dump_json(),
         ]
-        what += [str(self.options.dictionary), self.options.mode, str(self.options.protect)]
+        what += [str(entries), self.options.mode, str(self.options.protect)]
         return hashlib.sha256("\n".join(what).encode()).hexdigest()
 
     def _fill(
