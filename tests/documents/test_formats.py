@@ -227,6 +227,12 @@ def test_html() -> None:
     assert translate("a.html", text) == expected.replace('alt="Save"', 'alt="Salvează"')
 
 
+def test_html_leaves_attributes_inside_a_sentence_to_the_sentence() -> None:
+    text = b'<p><img alt="Save"> Open the file</p><p title="Save">One <img alt="Save"></p>'
+    units = format_of(Path("a.html")).read(Path("a.html"), text, LANGUAGES).units
+    assert [unit.sources[0] for unit in units] == ['<img alt="Save"> Open the file', "Save", 'One <img alt="Save">']
+
+
 def test_html_gives_sentences_with_their_inline_tags() -> None:
     text = b"<p>Click <a href='x'>here</a> now.<br>And <b>there</b>.</p>"
     [unit] = format_of(Path("a.html")).read(Path("a.html"), text, LANGUAGES).units

@@ -80,6 +80,8 @@ def _texts(path: Path, content: bytes, wanted: regex.Pattern[str]) -> Iterator[t
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             _refuse_bombs(path, archive)
+            if archive.testzip() is not None:
+                raise zipfile.BadZipFile
             for info in archive.infolist():
                 if wanted.fullmatch(info.filename):
                     yield info.filename, archive.read(info).decode("utf-8")

@@ -119,6 +119,8 @@ class _HtmlReader(HTMLParser):
         self.units: list[Unit] = []
         self.start = 0
         """Where the present stretch begins."""
+        self.attributes: list[Unit] = []
+        """Attributes to read in the present stretch."""
         self.silent: list[str] = []
         """Open elements whose contents are not translated."""
         self.line_starts = [0, *[match.end() for match in regex.finditer("\n", text)]]
@@ -133,10 +135,11 @@ class _HtmlReader(HTMLParser):
         return self.line_starts[line - 1] + column
 
     def _end_stretch(self, end: int) -> None:
-        if not self.silent and end > self.start:
-            for unit in _stretch(self.text, self.start, end):
-                if has_letters(regex.sub(r"<[^>]*>", "", unit.sources[0])):
-                    self.units.append(_mending(unit))
+        """A stretch with text is a unit, its tags included; attributes count in one without."""
+        units = [] if self.silent else [*_stretch(self.text, self.start, end)]
+        units = [_mending(unit) for unit in units if has_letters(regex.sub(r"<[^>]*>", "", unit.sources[0]))]
+        self.units += units or self.attributes
+        self.attributes = []
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         place, source = self._place(), self.get_starttag_text() or ""
@@ -145,10 +148,14 @@ class _HtmlReader(HTMLParser):
             if tag == self.silent[-1] and tag not in VOID:
                 self.silent.append(tag)
             return
-        self._read_attributes(place, source)
         if tag in _BLOCKS or is_silent:
             self._end_stretch(place)
             self.start = place + len(source)
+        found = [*self._read_attributes(place, source)]
+        if tag in _BLOCKS:
+            self.units += found
+        else:
+            self.attributes += found
         if is_silent and tag not in VOID and not source.endswith("/>"):
             self.silent.append(tag)
 
@@ -179,19 +186,14 @@ class _HtmlReader(HTMLParser):
         if not self.silent and not self.text[self.start : place].strip():
             self.start = place + length
 
-    def _read_attributes(self, place: int, source: str) -> None:
+    def _read_attributes(self, place: int, source: str) -> Iterator[Unit]:
         if regex.search(r"""translate\s*=\s*["']?no\b""", source):
             return
         for match in _READ_ATTRIBUTE.finditer(source):
             group = 3 if match[3] is not None else 4
             if has_letters(match[group]):
                 start, end = place + match.start(group), place + match.end(group)
-                if not self._is_inside_stretch(place):
-                    self.units += [_quoted(unit, match[2][0]) for unit in _stretch(self.text, start, end)]
-
-    def _is_inside_stretch(self, place: int) -> bool:
-        """A tag in the middle of a sentence travels with it as it is."""
-        return bool(self.text[self.start : place].strip())
+                yield from [_quoted(unit, match[2][0]) for unit in _stretch(self.text, start, end)]
 
 
 def _mending(unit: Unit) -> Unit:
