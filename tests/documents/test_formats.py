@@ -206,6 +206,8 @@ def test_apple_strings_in_both_encodings() -> None:
 def test_subtitles() -> None:
     text = "1\n00:00:01,000 --> 00:00:02,000\n{}\n\n2\n00:00:03,000 --> 00:00:04,000\n{}\n"
     assert translate("a.srt", text.format("One\nTwo", "Save")) == text.format("Unu\nDoi", "Salvează")
+    crowded = "1\n00:00:01,000 --> 00:00:02,000\nSave\n2\n00:00:03,000 --> 00:00:04,000\nSave"
+    assert translate("a.srt", crowded) == crowded.replace("Save", "Salvează")
     text = "WEBVTT\n\nNOTE Save\n\n00:01.000 --> 00:02.000 align:start\n{}\n"
     assert translate("a.vtt", text.format("Save")) == text.format("Salvează")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,6 +12,7 @@ import regex
 
 from alidade.documents.document import Document, Edit, Filled, Unit, decode_text, has_letters, line_of
 from alidade.documents.xml import mend_markup
+from alidade.errors import AlidadeError
 from alidade.text.markup import VOID
 
 Languages = tuple[str, str]
@@ -44,13 +46,18 @@ def read_plain_text(path: Path, content: bytes, _: Languages) -> Document:
 _CUE_TIME = regex.compile(r"^[ \t]*(?:\d+:)?\d+:\d+[.,]\d+[ \t]*-->.*$", regex.MULTILINE)
 
 
+_CUE_END = regex.compile(r"\n[ \t]*\r?\n|(?:\n[ \t]*\d+[ \t]*\r?\n)?$")
+"""A blank line, or the next cue and its number."""
+
+
 def read_subtitles(path: Path, content: bytes, _: Languages) -> Document:
     """The cues of SubRip and WebVTT files: what stands between a line with times and the next blank line."""
     text, encoding = decode_text(path, content)
     units: list[Unit] = []
-    for match in _CUE_TIME.finditer(text):
-        end = regex.compile(r"\n[ \t]*\r?\n|\Z").search(text, match.end())
-        units += _stretch(text, match.end(), end.start() if end else len(text))
+    cues = [*_CUE_TIME.finditer(text)]
+    for match, following in itertools.zip_longest(cues, cues[1:]):
+        end = _CUE_END.search(text, match.end(), following.start() if following else len(text))
+        units += _stretch(text, match.end(), end.start() if end else match.end())
     return Document(text, units, encoding)
 
 
@@ -101,7 +108,7 @@ def read_html(path: Path, content: bytes, languages: Languages) -> Document:
     declared = regex.search(rb"""<meta[^>]*charset\s*=\s*["']?([\w-]+)""", content[:2000], regex.IGNORECASE)
     text, encoding = decode_text(path, content, declared[1].decode() if declared else None)
     reader = _HtmlReader(text)
-    reader.read()
+    reader.read(path)
     return Document(text, reader.units, encoding, _html_language(text, languages))
 
 
@@ -125,9 +132,12 @@ class _HtmlReader(HTMLParser):
         """Open elements whose contents are not translated."""
         self.line_starts = [0, *[match.end() for match in regex.finditer("\n", text)]]
 
-    def read(self) -> None:
-        self.feed(self.text)
-        self.close()
+    def read(self, path: Path) -> None:
+        try:
+            self.feed(self.text)
+            self.close()
+        except AssertionError as error:  # the parser's way to say that a declaration is broken
+            raise AlidadeError(f"{path}, line {self.getpos()[0]}: broken HTML: {error}") from None
         self._end_stretch(len(self.text))
 
     def _place(self) -> int:
@@ -227,26 +237,28 @@ def read_markdown(path: Path, content: bytes, _: Languages) -> Document:
     text, encoding = decode_text(path, content)
     front = regex.match(r"(?:---\r?\n.*?\n---\r?\n)", text, regex.DOTALL)
     shift = front.end() if front else 0
-    starts = [shift, *[match.end() for match in regex.compile("\n").finditer(text, shift)], len(text)]
+    starts = [shift, *[match.end() for match in regex.compile(r"\r\n?|\n").finditer(text, shift)], len(text)]
     units: list[Unit] = []
+    done = shift
     for token in MarkdownIt("commonmark").enable("table").parse(text[shift:]):
         if token.type == "inline" and token.map and token.level <= 20:
-            first, last = token.map
-            units += _markdown_units(text, starts[first], starts[min(last, len(starts) - 1)], token.content)
-    unique = {(unit.place, unit.sources): unit for unit in units}
-    return Document(text, [*unique.values()], encoding)
+            first, last = [starts[min(line, len(starts) - 1)] for line in token.map]
+            for stretch in _stretches(text, max(done, first), last, token.content):
+                units += _markdown_stretch(text, *stretch)
+                done = stretch[1]
+    return Document(text, units, encoding)
 
 
-def _markdown_units(text: str, start: int, end: int, content: str) -> Iterator[Unit]:
-    """A block's text as it stands in the file, or each of its lines where a quote or a list marks every one of them."""
+def _stretches(text: str, start: int, end: int, content: str) -> Iterator[tuple[int, int]]:
+    """Where a block's text stands: as it is, or line by line where a quote or a list marks each of them."""
     place = text.find(content, start, end)
     if place >= 0:
-        yield from _markdown_stretch(text, place, place + len(content))
+        yield place, place + len(content)
         return
     for line in content.split("\n"):
         place = text.find(line, start, end) if line.strip() else -1
         if place >= 0:
-            yield from _markdown_stretch(text, place, place + len(line))
+            yield place, place + len(line)
             start = place + len(line)
 
 
