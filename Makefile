@@ -1,18 +1,22 @@
 # Two commands for a newcomer: `make demo` and `make test`. Both make .venv first, if there is none.
 PYTHON ?= python3
 BIN := .venv/bin
-EXTRAS ?= train,evaluate,plot,zh,eflomal,inflect,files,dev
+EXTRAS ?= train,evaluate,plot,zh,eflomal,inflect,files,serve,dev
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 BASE := .venv/.installed-base
 ALL := .venv/.installed-all
 
-.PHONY: demo test processors check format clean help
+.PHONY: demo serve test processors check format clean help
 
 help:  ## what there is to make
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
 demo: $(BASE)  ## translate with the shipped model, and draw a picture
 	$(BIN)/alidade demo
+
+serve: $(BASE)  ## start the server with the shipped model, for this machine alone
+	$(INSTALL) -e '.[serve]'
+	$(BIN)/alidade serve
 
 test: $(ALL)  ## run all tests (both cores, under ten minutes)
 	$(BIN)/pytest -q -n 2 --dist worksteal

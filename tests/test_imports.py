@@ -13,9 +13,12 @@ import alidade
 PACKAGE = Path(alidade.__file__).parent
 TORCH_ROOMS = ("models", "training", "exchange", "hardware")
 """Whatever else there is can be imported where torch is not installed."""
+EXTRA_ROOMS = ("server",)
+"""Whose extra is all about them."""
 EXTRAS = (
     *("torch", "lightning", "lightning_fabric", "tensorboard", "sacrebleu", "stopwordsiso", "matplotlib", "jieba"),
     *("eflomal", "simplemma", "markdown_it", "yaml", "ctranslate2", "pandas", "scipy"),
+    *("fastapi", "starlette", "uvicorn", "multipart", "prometheus_client", "httpx"),
 )
 """What the base installation lacks, and what nobody should need."""
 
@@ -79,7 +82,7 @@ def test_all_other_rooms_can_be_imported_without_the_extras() -> None:
     names = [
         ".".join(["alidade", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__")
         for path in PACKAGE.rglob("*.py")
-        if path.relative_to(PACKAGE).parts[0].removesuffix(".py") not in (*TORCH_ROOMS, "__main__")
+        if path.relative_to(PACKAGE).parts[0].removesuffix(".py") not in (*TORCH_ROOMS, *EXTRA_ROOMS, "__main__")
     ]
     assert {"alidade.translator", "alidade.aligner", "alidade.cli", "alidade.engine.system"} <= set(names)
     program = (

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from alidade import __version__
-from alidade.cli import dictionary, evaluate
+from alidade.cli import dictionary, evaluate, serve
 from alidade.cli.align import align
 from alidade.cli.assemble import assemble
 from alidade.cli.demo import demo
@@ -70,6 +70,7 @@ app.command()(plot)
 app.command()(export)
 app.add_typer(dictionary.app, name="dictionary")
 app.add_typer(evaluate.app, name="evaluate")
+app.add_typer(serve.app, name="serve")
 
 
 def main() -> None:

@@ -1,0 +1,119 @@
+"""`alidade serve`: the server, and the keys of those who may use it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from alidade.cli.options import Group
+from alidade.errors import require_package
+
+if TYPE_CHECKING:
+    from alidade.server.store import Store
+
+app = typer.Typer(cls=Group, invoke_without_command=True, help="Serve translations over HTTP.")
+keys = typer.Typer(cls=Group, no_args_is_help=True, help="Who may use the server.")
+app.add_typer(keys, name="keys")
+
+DatabaseOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--database",
+        help="Where keys, dictionaries and documents are kept (SQLite).",
+        show_default="~/.local/state/alidade/server.sqlite",
+    ),
+]
+
+
+@app.callback()
+def serve(
+    context: typer.Context,
+    models: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--model",
+            "-m",
+            help="A model folder; several for several pairs of languages.",
+            show_default="$ALIDADE_MODEL, or the model that is shipped",
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: any that is free.")] = 5000,
+    database: DatabaseOption = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that translate.", show_default="one a core")
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option("--url", help="The address that clients know, if something stands in front.")
+    ] = None,
+) -> None:
+    """Serve translations over HTTP: DeepL's interface, LibreTranslate's, and our own (see /docs there).
+
+    Without keys the server is for this machine alone. Example:
+
+        alidade serve
+
+        alidade serve keys add office && alidade serve --host 0.0.0.0
+    """
+    if context.invoked_subcommand is not None:
+        context.obj = database
+        return
+    for package in ("fastapi", "uvicorn", "multipart", "prometheus_client"):
+        require_package(package, "serve", "`alidade serve`")
+    from alidade.parallel import available_cores
+    from alidade.server.app import bind, check_host, make_service, serve
+    from alidade.server.settings import ServerSettings, default_database
+    from alidade.server.store import Store
+
+    path = database or default_database()
+    store = Store(path)
+    check_host(host, bool(store.all_keys()))
+    store.close()
+    listening = bind(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    address = (url or f"http://{shown}:{listening.getsockname()[1]}").rstrip("/")
+    service = make_service(ServerSettings(path, tuple(models or [None]), workers or available_cores(), address=address))
+    pairs = ", ".join([f"{source} to {target}" for source, target in service.catalogue.pairs])
+    typer.echo(f"alidade: {pairs} on {address} (what it can do: {address}/docs)")
+    serve(service, listening)
+
+
+def _store(context: typer.Context, database: Path | None) -> Store:
+    from alidade.server.settings import default_database
+    from alidade.server.store import Store
+
+    return Store(database or context.obj or default_database())
+
+
+@keys.command("add")
+def add_key(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="For whom.", show_default=False)],
+    characters: Annotated[
+        int | None, typer.Option("--characters", min=0, help="Characters a month, at most.", show_default="no limit")
+    ] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Make a key and print it; it is shown only this once."""
+    typer.echo(_store(context, database).add_key(name, characters))
+
+
+@keys.command("list")
+def list_keys(context: typer.Context, database: DatabaseOption = None) -> None:
+    """Show the names of all keys, and how much they have used this month."""
+    store = _store(context, database)
+    for key in store.all_keys():
+        limit = "no limit" if key.character_limit is None else f"of {key.character_limit}"
+        typer.echo(f"{key.name}\t{store.characters(key.id)} characters this month, {limit}")
+
+
+@keys.command("remove")
+def remove_key(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Whose.", show_default=False)],
+    database: DatabaseOption = None,
+) -> None:
+    """Remove a key; requests with it are refused from now on."""
+    _store(context, database).remove_key(name)
