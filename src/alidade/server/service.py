@@ -150,7 +150,7 @@ class Service:
                 self.queue.forget(unfinished)
 
     async def _gather(self, request: Request, futures: Sequence[Future[Any]]) -> list[Any]:
-        results: asyncio.Future[Any] = asyncio.gather(*[asyncio.wrap_future(future) for future in futures])
+        results: asyncio.Future[list[Any]] = asyncio.gather(*[asyncio.wrap_future(future) for future in futures])
         gone: asyncio.Future[Any] = asyncio.ensure_future(_disconnected(request))
         try:
             await asyncio.wait(
