@@ -31,7 +31,7 @@ class Pasts:
         self.cache.write(first, keys_values, self.ancestors.room)
         if slots is not None:
             self.has_dropped = True
-            self.cache.keep_slots(slots)
+            self.cache.keep_slots(slots, self.ancestors.room)
         self.expected = [
             [[*pasts[parent], number] for parent, number in zip(row, own, strict=True)]
             for pasts, row, own in zip(self.expected, parents.tolist(), numbers.tolist(), strict=True)

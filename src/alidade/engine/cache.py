@@ -22,8 +22,9 @@ from alidade.engine.graph import Floats
 
 Ints = npt.NDArray[np.int64]
 
-FIRST_ROOM = 48
-"""Slots to begin with; there is half as much room again when they are used up."""
+FIRST_ROOM = 16
+"""Slots to begin with; there is half as much room again when they are used up. What is to spare costs time: attention
+goes through it."""
 DROP_EVERY = 6
 """Steps between two looks for slots to drop."""
 DROP_SHARE = 0.25
@@ -77,7 +78,8 @@ class Ancestors:
         if num_needed > (1 - DROP_SHARE) * self.num_used:
             return None
         slots = np.argsort(~is_needed, axis=1, kind="stable")[:, :num_needed]
-        mask = np.full_like(self.mask, -np.inf)
+        beam_size = self.mask.shape[1]
+        mask = np.full((len(slots), beam_size, num_needed + DROP_EVERY * beam_size), -np.inf, dtype=np.float32)
         mask[:, :, :num_needed] = np.take_along_axis(self.mask, slots[:, None], axis=2)
         self.mask, self.num_used = mask, num_needed
         return slots
@@ -104,7 +106,8 @@ class Cache:
         return values
 
     def write(self, first: int, keys_values: Floats, room: int) -> None:
-        """keys_values: (B, K, 2 * D), side by side, into the slots from `first` on; room: for how many slots."""
+        """keys_values: (B, K, 2 * D), side by side, into the slots from `first` on; room: for at least so many slots."""
+        room = max(room, first + keys_values.shape[1])
         if room > self._keys_values.shape[3]:
             self._grow(first, room)
         _, num_sentences, num_heads, _, head_width = self._keys_values.shape
@@ -116,10 +119,13 @@ class Cache:
         self._keys_values = np.zeros((*old.shape[:3], room, old.shape[4]), dtype=np.float32)
         self._keys_values[:, :, :, :num_used] = old[:, :, :, :num_used]
 
-    def keep_slots(self, slots: Ints) -> None:
-        """slots: (B, n'), the ones that are still needed."""
-        kept = np.take_along_axis(self._keys_values, slots[None, :, None, :, None], axis=3)
-        self._keys_values[:, :, :, : slots.shape[1]] = kept
+    def keep_slots(self, slots: Ints, room: int) -> None:
+        """slots: (B, n'), the ones that are still needed; room: for how many slots."""
+        old = self._keys_values
+        self._keys_values = np.zeros((*old.shape[:3], room, old.shape[4]), dtype=np.float32)
+        sentences, heads = np.arange(len(slots))[:, None, None], np.arange(old.shape[2])[None, :, None]
+        for part in (0, 1):
+            self._keys_values[part][:, :, : slots.shape[1]] = old[part][sentences, heads, slots[:, None]]
 
     def keep(self, sentences: Ints) -> None:
         self._keys_values = np.ascontiguousarray(self._keys_values[:, sentences])

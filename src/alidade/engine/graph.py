@@ -34,6 +34,8 @@ _EXTRA_OPERATORS = {"FusedMatMul", "MatMulIntegerToFloat"}
 """ONNX Runtime's own operators, beside the standard's."""
 _LARGEST, _LARGEST_REDUCED = 127, 63
 _INPUT_ZERO = 128
+_LARGEST_NORMED = 8.0
+"""Normed values beyond this, eight times what is usual, are cut."""
 
 
 class Value(str):
@@ -114,6 +116,30 @@ class Graph:
         else:
             product = self._multiply_int8(x, weight)
         return Value(product if bias is None else self.Add(product, self.constant(bias)))
+
+    def norm_linear(
+        self, x: Value, norm_weight: Floats, norm_bias: Floats, epsilon: float, weight: Floats, bias: Floats
+    ) -> Value:
+        """norm(x) weight^T + bias, for layers whose output is wide.
+
+        In eight bits the norm's weight and bias go into the layer's. What is left has about the same size in all rows
+        and models, so its scale can be a constant, and the output need not be gone through again to scale its rows.
+        """
+        if self.precision == "float32":
+            return self.linear(self.norm(x, norm_weight, norm_bias, epsilon), weight, bias)
+        plain = self.norm(x, np.ones_like(norm_weight), np.zeros_like(norm_bias), epsilon)
+        rounded, scales = round_columns((weight * norm_weight).T, reduced=not has_wide_int8())
+        unit, zero = self.constant(_LARGEST_NORMED / _LARGEST), self.constant(_INPUT_ZERO, np.uint8)
+        product = self.MatMulIntegerToFloat(
+            self.QuantizeLinear(plain, unit, zero),
+            self.constant(rounded, np.int8),
+            unit,
+            self.constant(scales),
+            zero,
+            self.constant(np.zeros(len(scales)), np.int8),
+            self.constant(bias + weight @ norm_bias),
+        )
+        return Value(product)
 
     def _multiply_int8(self, x: Value, weight: Floats) -> Value:
         rounded, scales = round_columns(weight.T, reduced=not has_wide_int8())

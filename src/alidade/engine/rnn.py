@@ -19,13 +19,12 @@ import numpy as np
 from alidade.config import RnnJumpsSettings, RnnSettings
 from alidade.engine.cache import Grid, Ints
 from alidade.engine.graph import Array, Floats, Graph, Precision, Session, Value
+from alidade.engine.output import OutputLayer
 from alidade.engine.transformer import (
     Memory,
-    PieceScorer,
     PositionInputs,
     pick_states,
     source_mask,
-    write_best_pieces,
     write_position_logp,
 )
 from alidade.engine.weights import Weights
@@ -151,8 +150,9 @@ class LexicalRnn:
         self.embedding = PieceEmbedding(target)
         self.initial = make.session(self._initial_graph(make.graph(), decoder))
         self.advance = make.session(self._advance_graph(make.graph(), decoder, target.shape[1]))
-        evaluate = self._evaluate_graph(make.graph(), decoder, output, weights["output.bias"])
-        self.score = PieceScorer(make.session(evaluate), len(output))
+        evaluate = self._evaluate_graph(make.graph(), decoder)
+        self.features = make.session(evaluate)
+        self.output = OutputLayer(make.graph(), output, weights["output.bias"], None, threads, device)
 
     def start(self, memory: Memory) -> LexicalRnnState:
         return LexicalRnnState(self, memory)
@@ -189,8 +189,8 @@ class LexicalRnn:
         graph.output("from_state", graph.linear(output, decoder["state.weight"], decoder["state.bias"]))
         return graph
 
-    def _evaluate_graph(self, graph: Graph, decoder: Weights, output: Floats, bias: Floats) -> Graph:
-        """Attention, a_i and the best pieces, once a row."""
+    def _evaluate_graph(self, graph: Graph, decoder: Weights) -> Graph:
+        """Attention and a_i, once a row."""
         energies = graph.input("energies", np.float32, ["R", "S"])
         from_state = graph.input("from_state", np.float32, ["R", self.width])
         values = graph.input("values", np.float32, ["B", "S", self.width])
@@ -211,7 +211,6 @@ class LexicalRnn:
         features = graph.Tanh(graph.Add(from_state, context))
         graph.output("attention", attention)
         graph.output("features", features)
-        write_best_pieces(graph, features, output, bias)
         return graph
 
 
@@ -263,12 +262,12 @@ class LexicalRnnState:
             inputs["query"] = self._query[hypotheses]
             inputs["aligned_keys"] = arrays["keys"][sentences, positions]
             inputs["positions"] = positions[:, None]
-        pieces, (attention, features) = model.score(inputs, ["attention", "features"], num_best, asked)
+        attention, features = model.features(inputs, ["attention", "features"])
         if model.is_assisted:
             attention[np.arange(len(positions)), positions] += 1.0
         self._attention: Floats = attention
         self._features.append(features)
-        return pieces
+        return model.output(features, num_best, asked)
 
     def attention(self) -> Floats:
         return self._attention

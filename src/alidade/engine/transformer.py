@@ -30,14 +30,11 @@ from alidade.config import (
 )
 from alidade.engine.cache import Ancestors, Cache, Grid, Ints, pick_hypotheses
 from alidade.engine.graph import Array, Floats, Graph, Precision, Session, Value
+from alidade.engine.output import OutputLayer
 from alidade.engine.weights import Weights
 from alidade.search.roles import Asked, RowPieces
-from alidade.text.vocabulary import EOS, PAD
+from alidade.text.vocabulary import PAD
 
-BLOCK = 64
-"""A row's k best pieces are in the k blocks of this many with the highest maxima: few blocks are looked at closely."""
-FEWEST_BLOCKS = 64
-"""Smaller vocabularies are sorted as they are."""
 NO_ENERGY = np.float32(-np.inf)
 
 
@@ -112,9 +109,17 @@ class Layers:
     def norm(self, x: Value, weights: Weights) -> Value:
         return self.graph.norm(x, weights["weight"], weights["bias"], self.shape.norm_epsilon)
 
-    def pre_linear(self, x: Value, residual: Weights, weights: Weights) -> Value:
-        """A sublayer's first linear layer."""
-        return self.linear(self.norm(x, residual.at("norm")) if self.shape.pre_norm else x, weights)
+    def pre(self, x: Value, residual: Weights) -> Value:
+        """What a sublayer reads."""
+        return self.norm(x, residual.at("norm")) if self.shape.pre_norm else x
+
+    def queries(self, x: Value, residual: Weights, weights: Weights) -> Value:
+        """Queries, and whatever stands beside them, from what a sublayer reads; attention's scale is theirs already."""
+        weight, bias = weights["weight"].copy(), weights["bias"].copy()
+        scale = np.float32(self.shape.head_width**-0.5)
+        weight[: self.shape.width] *= scale
+        bias[: self.shape.width] *= scale
+        return self.graph.linear(self.pre(x, residual), weight, bias)
 
     def post(self, x: Value, y: Value, residual: Weights) -> Value:
         """What the next sublayer gets."""
@@ -127,7 +132,8 @@ class Layers:
 
     def feed(self, x: Value, layer: Weights) -> Value:
         """The feed-forward sublayer."""
-        hidden = self._activate(self.pre_linear(x, layer.at("feed_forward_residual"), layer.at("feed_forward.expand")))
+        expanded = self.linear(self.pre(x, layer.at("feed_forward_residual")), layer.at("feed_forward.expand"))
+        hidden = self._activate(expanded)
         return self.post(x, self.linear(hidden, layer.at("feed_forward.contract")), layer.at("feed_forward_residual"))
 
     def _activate(self, x: Value) -> Value:
@@ -147,14 +153,14 @@ class Layers:
 
     def multiply_keys(self, queries: Value, keys: Value) -> Value:
         """Energies: (B, H, T, d), (B, H, n, d) -> (B, H, T, n)"""
-        return Value(self.graph.FusedMatMul(queries, keys, transB=1, alpha=self.shape.head_width**-0.5))
+        return Value(self.graph.FusedMatMul(queries, keys, transB=1))
 
     def encoder(self, x: Value, mask: Value, weights: Weights, num_layers: int) -> Value:
         """(B, S, D) -> h, (B, S, D)."""
         graph = self.graph
         for number in range(num_layers):
             layer = weights.at(f"layers.{number}")
-            inputs = self.pre_linear(x, layer.at("self_residual"), layer.at("self_attention.inputs"))
+            inputs = self.queries(x, layer.at("self_residual"), layer.at("self_attention.inputs"))
             queries, keys, values = [self.split_heads(p) for p in graph.op("Split", inputs, num_outputs=3, axis=-1)]
             attention = graph.Softmax(graph.Add(self.multiply_keys(queries, keys), mask), axis=-1)
             context = self.linear(self.join_heads(graph.MatMul(attention, values)), layer.at("self_attention.output"))
@@ -173,7 +179,6 @@ class Layers:
         ]
         energies = graph.Add(self.multiply_keys(queries, keys), mask)  # (B, H, T, n)
         own = graph.ReduceSum(graph.Mul(queries, own_keys), graph.ints(-1), keepdims=1)  # (B, H, T, 1)
-        own = graph.Mul(own, graph.constant(self.shape.head_width**-0.5))
         weights = graph.Softmax(graph.Concat(energies, own, axis=-1), axis=-1)
         history = graph.Slice(weights, graph.ints(0), graph.ints(-1), graph.ints(-1))
         itself = graph.Slice(weights, graph.ints(-1), graph.ints(2**31), graph.ints(-1))
@@ -193,58 +198,6 @@ class Layers:
         return Value(
             self.graph.Slice(inputs, self.graph.ints(self.shape.width), self.graph.ints(2**31), self.graph.ints(-1))
         )
-
-
-def write_best_pieces(graph: Graph, features: Value, weight: Floats, bias: Floats) -> None:
-    """The end of a lexical graph: (R, D) features -> the k best pieces of each row, and those that were asked for.
-
-    Inputs: `num_best`, (1,), and `asked`, places `row * V + piece` whose log-probability is wanted.
-    """
-    vocabulary = len(weight)
-    has_blocks = vocabulary >= FEWEST_BLOCKS * BLOCK
-    padding = -vocabulary % BLOCK if has_blocks else 0
-    num_best = graph.input("num_best", np.int64, [1])
-    asked = graph.input("asked", np.int64, ["asked"])
-    bias = np.pad(bias, (0, padding), constant_values=-np.inf)
-    logp = graph.LogSoftmax(graph.linear(features, np.pad(weight, ((0, padding), (0, 0))), bias), axis=-1)  # (R, V)
-    if has_blocks:
-        blocks = graph.reshape(logp, 0, -1, BLOCK)
-        best_blocks = graph.op(
-            "TopK", graph.ReduceMax(blocks, axes=[2], keepdims=0), num_best, num_outputs=2, axis=1, sorted=0
-        )[1]  # (R, k)
-        near = graph.GatherND(blocks, graph.Unsqueeze(best_blocks, graph.ints(2)), batch_dims=1)  # (R, k, 64)
-        best_logp, places = graph.op("TopK", graph.reshape(near, 0, -1), num_best, num_outputs=2, axis=1)
-        size = graph.ints(BLOCK)
-        block = graph.GatherElements(best_blocks, graph.Div(places, size), axis=1)
-        best = graph.Add(graph.Mul(block, size), graph.Mod(places, size))
-    else:
-        best_logp, best = graph.op("TopK", logp, num_best, num_outputs=2, axis=1)
-    end = graph.Slice(logp, graph.ints(EOS), graph.ints(EOS + 1), graph.ints(1))
-    graph.output("best", best, np.int64)
-    graph.output("best_logp", best_logp)
-    graph.output("end_logp", graph.reshape(end, -1))
-    graph.output("asked_logp", graph.Gather(graph.reshape(logp, -1), asked))
-
-
-class PieceScorer:
-    """Asks a graph that ends in `write_best_pieces`."""
-
-    def __init__(self, session: Session, vocabulary_size: int) -> None:
-        self._session = session
-        has_blocks = vocabulary_size >= FEWEST_BLOCKS * BLOCK
-        self._columns = vocabulary_size + (-vocabulary_size % BLOCK if has_blocks else 0)
-        self._most = self._columns // BLOCK if has_blocks else vocabulary_size
-
-    def __call__(
-        self, inputs: dict[str, Array], outputs: Sequence[str], num_best: int, asked: Asked
-    ) -> tuple[RowPieces, list[Array]]:
-        """The best pieces of rows, and further outputs of the graph."""
-        inputs["num_best"] = np.array([min(num_best, self._most)])
-        inputs["asked"] = asked.rows * self._columns + asked.pieces
-        best, logp, end_logp, asked_logp, *others = self._session(
-            inputs, ["best", "best_logp", "end_logp", "asked_logp", *outputs]
-        )
-        return RowPieces(best, logp, end_logp, asked_logp), others
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,9 +255,13 @@ class LexicalTransformer:
         self.source_embedding = Embedding(source, settings.position_rates)
         self.embedding = self.source_embedding if target is source else Embedding(target, settings.position_rates)
         self._encode = self._encode_graph().session(threads, device)
-        advance, evaluate = self._step_graphs(output)
+        advance, evaluate = self._step_graphs()
         self.advance = advance.session(threads, device)
-        self.score = PieceScorer(self.advance if evaluate is None else evaluate.session(threads, device), len(output))
+        self.features = self.advance if evaluate is None else evaluate.session(threads, device)
+        norm = None
+        if settings.pre_norm:
+            norm = (weights["decoder.norm.weight"], weights["decoder.norm.bias"], settings.norm_epsilon)
+        self.output = OutputLayer(self.new_graph(), output, weights["output.bias"], norm, threads, device)
 
     def encode(self, source: Ints) -> Memory:
         start = self._settings.source_start
@@ -338,25 +295,22 @@ class LexicalTransformer:
             graph.output(f"aligned_{number}", layers.linear(states, weights.at(f"alignment_heads.{head}")))
         return graph
 
-    def _step_graphs(self, output: Floats) -> tuple[Graph, Graph | None]:
-        bias = self._weights["output.bias"]
+    def _step_graphs(self) -> tuple[Graph, Graph | None]:
+        """What happens once a hypothesis and, in an assisted model, once a row: up to the last norm and output."""
         advance = _Step(self, "K")
         x = advance.graph.input("x", np.float32, ["B", "K", self.shape.width])
         for number in range(self.num_shared):
             x = advance.layer(number, x, is_split=number == self.first_assisted)
-        if not self.is_assisted:
-            advance.finish()
-            x = advance.graph.reshape(advance.layers.final_norm(x, self._weights.at("decoder")), -1, self.shape.width)
-            write_best_pieces(advance.graph, x, output, bias)
-            return advance.graph, None
         advance.graph.output("x_out", advance.graph.reshape(x, -1, self.shape.width))
         advance.finish()
+        if not self.is_assisted:
+            return advance.graph, None
         evaluate = _RowStep(self)
         x = evaluate.begin()
         for number in range(self.num_shared, self.num_layers):
             x = evaluate.upper_layer(number, x)
+        evaluate.graph.output("x_out", x)
         evaluate.finish()
-        write_best_pieces(evaluate.graph, evaluate.layers.final_norm(x, self._weights.at("decoder")), output, bias)
         return advance.graph, evaluate.graph
 
     def slot_names(self, shared: bool) -> list[str]:
@@ -401,7 +355,7 @@ class _Step:
     def inputs(self, number: int, x: Value) -> Value:
         """Queries, keys and values, whose latter two are handed out for the cache."""
         layer = self.model.layer_weights(number)
-        inputs = self.layers.pre_linear(x, layer.at("self_residual"), layer.at("self_attention.inputs"))
+        inputs = self.layers.queries(x, layer.at("self_residual"), layer.at("self_attention.inputs"))
         self.graph.output(f"keys_values_{number}", self.layers.keys_values(inputs))
         return inputs
 
@@ -420,7 +374,7 @@ class _Step:
 
     def source_queries(self, number: int, x: Value) -> Value:
         layer = self.model.layer_weights(number)
-        return self.layers.pre_linear(x, layer.at("source_residual"), layer.at("source_attention.query"))
+        return self.layers.queries(x, layer.at("source_residual"), layer.at("source_attention.query"))
 
     def source(self, number: int, queries: Value) -> Value:
         """What queries find in the source, in the grid: (B, T, D) -> (B, T, D)."""
@@ -524,10 +478,10 @@ class LexicalState:
             return self._evaluate_rows(hypotheses, positions, num_best, asked)
         model = self._model
         inputs = self._inputs(range(model.num_layers), self._history.mask) | {"x": self._embedded}
-        pieces, (attention, *keys_values) = model.score(inputs, ["attention", *model.slot_names(True)], num_best, asked)
+        x, attention, *keys_values = model.features(inputs, ["x_out", "attention", *model.slot_names(True)])
         self._remember(0, keys_values)
         self._attention = attention.reshape(-1, attention.shape[2])
-        return pieces
+        return model.output(x, num_best, asked)
 
     def _evaluate_rows(self, hypotheses: Ints, positions: Ints, num_best: int, asked: Asked) -> RowPieces:
         model, arrays = self._model, self._memory.arrays
@@ -546,13 +500,13 @@ class LexicalState:
             mask = self._history.mask.reshape(-1, self._history.mask.shape[2])[hypotheses[grid.rows]]
             inputs |= self._inputs(row_layers, mask) | {"rows": grid.rows, "cells": grid.cells}
             names = ["attention", *model.slot_names(False)]
-        pieces, others = model.score(inputs, names, num_best, asked)
+        x, *others = model.features(inputs, ["x_out", *names])
         if row_layers:
             attention = attention + others[0].reshape(-1, source_length)[grid.cells]
             self._remember(model.num_shared, others[1:])
         attention[np.arange(len(positions)), positions] += len(model.assisted)
         self._attention = attention
-        return pieces
+        return model.output(x, num_best, asked)
 
     def _inputs(self, layers: Iterable[int], mask: Floats) -> dict[str, Array]:
         arrays = self._memory.arrays
@@ -608,7 +562,7 @@ class _History:
         for cache, of_layer in zip(self._caches, keys_values, strict=True):
             cache.write(first, of_layer, self._ancestors.room)
             if slots is not None:
-                cache.keep_slots(slots)
+                cache.keep_slots(slots, self._ancestors.room)
 
     def keep(self, sentences: Ints) -> None:
         self._ancestors.keep(sentences)
@@ -662,7 +616,7 @@ class AlignmentTransformer:
             layer = weights.at(f"layers.{number}")
             slots = self.shape.by_heads("n")
             keys, values = [graph.input(f"{part}_{number}", np.float32, slots) for part in ("keys", "values")]
-            inputs = layers.pre_linear(x, layer.at("self_residual"), layer.at("self_attention.inputs"))
+            inputs = layers.queries(x, layer.at("self_residual"), layer.at("self_attention.inputs"))
             keys_values.append(layers.keys_values(inputs))
             context = layers.linear(
                 layers.attend_history(inputs, keys, values, mask), layer.at("self_attention.output")

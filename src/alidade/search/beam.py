@@ -218,10 +218,10 @@ class _BatchSearch:
 
     def _end_sentences(self, beam: Beam, candidates: Candidates) -> None:
         """Trace the hypotheses of the sentences that end in this step; nothing of them lives on."""
-        ends = candidates.ends(self._end_positions, self._position_logp)
+        end_scores, end_logp = candidates.ends()
         beam_scores = beam.scores.tolist()
-        if self._endings.may_finish(self._step, beam_scores, ends.scores.tolist()):
-            self._endings.note(self._step, beam.ranked_with(ends), self._settle)
+        if self._endings.may_finish(self._step, beam_scores, end_scores.tolist()):
+            self._endings.note(self._step, beam.ranked_with(self._ends(end_scores, end_logp)), self._settle)
         for row, sentence in self._endings.end_sentences(self._step, beam_scores):
             beam.scores[row] = -np.inf
             for restriction in self._restrictions:
@@ -235,6 +235,15 @@ class _BatchSearch:
                 num_picked=int(self._num_picked[row]),
                 num_steps=self._step + 1,
             )
+
+    def _ends(self, scores: Floats, logp: Floats) -> Beam:
+        """The ways to end, one a hypothesis, (B, K)."""
+        alignment_logp = logp
+        if self._position_logp is not None:
+            alignment_logp = self._position_logp[np.arange(len(scores)), :, self._end_positions]
+        parents = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+        positions = np.broadcast_to(self._end_positions[:, None], scores.shape)
+        return Beam(scores, parents, np.full(scores.shape, EOS), positions, logp, alignment_logp)
 
     def _settle(self, row: int, cell: int, position: int, piece: int) -> tuple[object, float]:
         """What is remembered of a hypothesis that ends, and what it was credited with."""
@@ -361,10 +370,8 @@ class Candidates:
         places = rank(self._scores)[:, :beam_size]  # (B, K)
         if places.shape[1] < beam_size:
             places = np.pad(places, ((0, 0), (0, beam_size - places.shape[1])), mode="edge")
-            scores = np.take_along_axis(self._scores, places, axis=1)
-            scores[:, self._scores.shape[1] :] = -np.inf
-        else:
-            scores = np.take_along_axis(self._scores, places, axis=1)
+        scores = self._scores[np.arange(len(places))[:, None], places]
+        scores[:, self._scores.shape[1] :] = -np.inf
         of_sentence, piece = np.divmod(places, num_pieces)
         row = np.minimum(self._first[:, None] + of_sentence, len(rows.pairs) - 1)  # any where there is none
         hypotheses = rows.hypotheses[row]
@@ -379,19 +386,11 @@ class Candidates:
         )
         return beam, row if rows.numbers is None else rows.numbers[row], rows.attention[row]
 
-    def ends(self, end_positions: Ints, position_logp: Floats | None) -> Beam:
-        """The ways to end, one a hypothesis; -inf where it was not evaluated."""
-        shape = (self._num_sentences, self._num_hypotheses)
-        rows = self._rows
-        if position_logp is None:
-            scores, logp = rows.end_scores.reshape(shape), rows.end_logp.reshape(shape)
-            alignment_logp = logp
-        else:
-            scores, logp = np.full(shape, -np.inf, dtype=np.float32), np.full(shape, -np.inf, dtype=np.float32)
-            can_end = np.flatnonzero(rows.end_scores > -np.inf)
-            scores.ravel()[rows.hypotheses[can_end]] = rows.end_scores[can_end]
-            logp.ravel()[rows.hypotheses[can_end]] = rows.end_logp[can_end]
-            alignment_logp = np.take_along_axis(position_logp, end_positions[:, None, None], axis=2)[:, :, 0]
-        parents = np.broadcast_to(np.arange(shape[1]), shape)
-        positions = np.broadcast_to(end_positions[:, None], shape)
-        return Beam(scores, parents, np.full(shape, EOS), positions, logp, alignment_logp)
+    def ends(self) -> tuple[Floats, Floats]:
+        """The score and log p_lex of each hypothesis's `</s>`, (B, K) both; -inf where it was not evaluated."""
+        shape, rows = (self._num_sentences, self._num_hypotheses), self._rows
+        scores, logp = np.full(shape, -np.inf, dtype=np.float32), np.full(shape, -np.inf, dtype=np.float32)
+        can_end = np.flatnonzero(rows.end_scores > -np.inf)
+        scores.ravel()[rows.hypotheses[can_end]] = rows.end_scores[can_end]
+        logp.ravel()[rows.hypotheses[can_end]] = rows.end_logp[can_end]
+        return scores, logp

@@ -1,0 +1,93 @@
+"""The output layer of a lexical model: from features of rows to their best pieces.
+
+A row's log-probabilities of all pieces never leave the graph: only the best ones do, and those that were asked for.
+
+Rows go through in chunks whose logits stay in the processor's cache: some hundred rows at once take three times as long
+a row.
+
+Dimensions: R rows, D width, V vocabulary, k best pieces of a row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from alidade.engine.graph import Floats, Graph
+from alidade.search.roles import Asked, Ints, RowPieces
+from alidade.text.vocabulary import EOS
+
+BLOCK = 64
+"""A row's k best pieces are in the k blocks of this many with the highest maxima: few blocks are looked at closely."""
+FEWEST_BLOCKS = 64
+"""Smaller vocabularies are sorted as they are."""
+CHUNK_LOGITS = 1 << 19
+"""Logits that are computed at once: 2 MB."""
+
+Norm = tuple[Floats, Floats, float]
+"""Weight, bias and epsilon of a layer norm."""
+
+
+class OutputLayer:
+    """Scores pieces; safe to use from several threads."""
+
+    def __init__(
+        self, graph: Graph, weight: Floats, bias: Floats, norm: Norm | None, threads: int, device: str
+    ) -> None:
+        """graph: a new one. weight: (V, D). norm: of what the layer reads, if that is still to come."""
+        self._has_blocks = len(weight) >= FEWEST_BLOCKS * BLOCK
+        padding = -len(weight) % BLOCK if self._has_blocks else 0
+        self._num_columns = len(weight) + padding
+        self._most = self._num_columns // BLOCK if self._has_blocks else len(weight)
+        self._num_rows = max(1, CHUNK_LOGITS // self._num_columns)
+        self._write(
+            graph, np.pad(weight, ((0, padding), (0, 0))), np.pad(bias, (0, padding), constant_values=-np.inf), norm
+        )
+        self._session = graph.session(threads, device)
+
+    def _write(self, graph: Graph, weight: Floats, bias: Floats, norm: Norm | None) -> None:
+        features = graph.input("features", np.float32, ["R", weight.shape[1]])
+        num_best = graph.input("num_best", np.int64, [1])
+        asked = graph.input("asked", np.int64, ["asked"])
+        logits = (
+            graph.linear(features, weight, bias) if norm is None else graph.norm_linear(features, *norm, weight, bias)
+        )
+        logp = graph.LogSoftmax(logits, axis=-1)  # (R, V)
+        if self._has_blocks:
+            blocks = graph.reshape(logp, 0, -1, BLOCK)
+            best_blocks = graph.op(
+                "TopK", graph.ReduceMax(blocks, axes=[2], keepdims=0), num_best, num_outputs=2, axis=1, sorted=0
+            )[1]  # (R, k)
+            near = graph.GatherND(blocks, graph.Unsqueeze(best_blocks, graph.ints(2)), batch_dims=1)  # (R, k, 64)
+            best_logp, places = graph.op("TopK", graph.reshape(near, 0, -1), num_best, num_outputs=2, axis=1)
+            size = graph.ints(BLOCK)
+            block = graph.GatherElements(best_blocks, graph.Div(places, size), axis=1)
+            best = graph.Add(graph.Mul(block, size), graph.Mod(places, size))
+        else:
+            best_logp, best = graph.op("TopK", logp, num_best, num_outputs=2, axis=1)
+        graph.output("best", best, np.int64)
+        graph.output("best_logp", best_logp)
+        graph.output("end_logp", graph.reshape(graph.Slice(logp, *[graph.ints(n) for n in (EOS, EOS + 1, 1)]), -1))
+        graph.output("asked_logp", graph.Gather(graph.reshape(logp, -1), asked))
+
+    def __call__(self, features: Floats, num_best: int, asked: Asked) -> RowPieces:
+        """The best pieces of rows, features (R, D), and the log-probabilities of pieces that are asked for.
+
+        A large vocabulary gives at most a block's worth of best pieces for each of its blocks: V / 64.
+        """
+        most = np.array([min(num_best, self._most)])
+        if len(features) <= self._num_rows:
+            return RowPieces(*self._ask(features, most, asked.rows, asked.pieces))
+        parts, asked_logp = [], np.zeros(len(asked.rows), dtype=np.float32)
+        for first in range(0, len(features), self._num_rows):
+            mine = np.flatnonzero((asked.rows >= first) & (asked.rows < first + self._num_rows))
+            chunk = features[first : first + self._num_rows]
+            *found, asked_logp[mine] = self._ask(chunk, most, asked.rows[mine] - first, asked.pieces[mine])
+            parts.append(found)
+        best, logp, end_logp = [np.concatenate(part) for part in zip(*parts, strict=True)]
+        return RowPieces(best, logp, end_logp, asked_logp)
+
+    def _ask(self, features: Floats, num_best: Ints, rows: Ints, pieces: Ints) -> list[Any]:
+        places = rows * self._num_columns + pieces
+        return self._session({"features": features, "num_best": num_best, "asked": places})
