@@ -106,7 +106,7 @@ class Cache:
         return values
 
     def write(self, first: int, keys_values: Floats, room: int) -> None:
-        """keys_values: (B, K, 2 * D), side by side, into the slots from `first` on; room: for at least so many slots."""
+        """keys_values: (B, K, 2 * D), side by side, into the slots from `first` on; room: for so many slots."""
         room = max(room, first + keys_values.shape[1])
         if room > self._keys_values.shape[3]:
             self._grow(first, room)
