@@ -88,6 +88,9 @@ class NormalisationSettings(Settings):
     strip_diacritics: list[str] = []
     """Languages whose diacritics are removed (the Romanian gold alignments have none)."""
     lower_case: bool = False
+    moses_punctuation: bool = False
+    """Write quotes, dashes and spaces before marks as Moses's normalize-punctuation.perl does: models of OPUS-MT were
+    trained on such text."""
 
 
 class CleaningSettings(NormalisationSettings):

@@ -125,6 +125,8 @@ class Preparation:
         bitexts = [path for bitext in config.bitext for path in (bitext.source, bitext.target, bitext.domains) if path]
         dev = [] if config.dev is None else [config.dev.source, config.dev.target]
         settings = config.model_dump(mode="json", include={"source_language", "target_language", "bitext", "cleaning"})
+        if not config.cleaning.moses_punctuation:  # corpora that are older than this setting need not be made anew
+            del settings["cleaning"]["moses_punctuation"]
         return self._run(
             "clean",
             [settings, [hash_file(path) for path in (*bitexts, *dev)]],

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import bisect
+import functools
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import regex
 
 from alidade.config import NormalisationSettings
-from alidade.text.languages import is_same_language
+from alidade.errors import require_package
+from alidade.text.languages import is_same_language, primary_language
 
 
 def normalise_text(text: str) -> str:
@@ -28,7 +30,16 @@ def normalise_as_set(text: str, language: str, settings: NormalisationSettings) 
         text = text.translate(_COMMA_BELOW)
     if any(is_same_language(language, stripped) for stripped in settings.strip_diacritics):
         text = strip_diacritics(text)
+    if settings.moses_punctuation:
+        text = " ".join(_moses_normaliser(language)(text).split())
     return text.lower() if settings.lower_case else text
+
+
+@functools.cache
+def _moses_normaliser(language: str) -> Callable[[str], str]:
+    sacremoses = require_package("sacremoses", "import", "writing punctuation as Moses does")
+    normalise: Callable[[str], str] = sacremoses.MosesPunctNormalizer(primary_language(language)).normalize
+    return normalise
 
 
 def strip_diacritics(text: str) -> str:

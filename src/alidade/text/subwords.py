@@ -4,6 +4,10 @@ Text is encoded unit by unit (`text/words.py`), so no piece crosses a word's bor
 with "▁" if white space, or the sentence's start, precedes it. Joining the pieces therefore gives the text back to
 the letter, whatever its language, as long as its words stand apart by single spaces (`normalise.normalise_text`).
 The model is learned from the counts of these units (`corpus/encode.py`).
+
+Models that other programs have learned (`exchange/`) know running text instead: a piece may hold a word and its comma.
+They put a space before every text, which ours do not, and that is how they are told apart. They are given whole texts,
+in sentencepiece's own way ("raw"), and a piece belongs to the word in which its first character stands.
 """
 
 from __future__ import annotations
@@ -14,8 +18,8 @@ import functools
 import hashlib
 import itertools
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -29,6 +33,8 @@ from alidade.text.words import Word, split_chunk, split_words
 
 SPACE = "▁"
 """How pieces write a space."""
+OTHER_SIDE = "\U0010fffd"
+"""Marks a piece that only the other side's model uses, in one vocabulary over two; no text has this character."""
 UNKNOWN_TEXT = "⁇"
 """What `<unk>` says when it is read."""
 
@@ -50,7 +56,8 @@ class Encoding:
     def pieces_of_word(self, word: int) -> range:
         """The pieces of a word: never empty.
 
-        A model that writes freely may put two words into one piece; that piece counts as both words'.
+        A model that writes freely may put two words into one piece, and models of running text have such pieces; that
+        piece counts as both words'.
         """
         first = bisect.bisect_left(self.word_of_piece, word)
         end = bisect.bisect_right(self.word_of_piece, word)
@@ -67,11 +74,16 @@ class Subwords:
         self.model = model
         self.language = language
         self._processor = _load_processor(model)
+        self.is_raw: bool = self._processor.normalize("a").startswith(SPACE)
+        """Whether the model segments running text, not single units."""
         self.vocabulary_size: int = self._processor.get_piece_size()
-        self._pieces: list[str] = [self._processor.id_to_piece(i) for i in range(self.vocabulary_size)]
+        self._pieces: list[str] = [
+            self._processor.id_to_piece(i).removeprefix(OTHER_SIDE) for i in range(self.vocabulary_size)
+        ]
         self._bytes = {i: int(self._pieces[i][3:5], 16) for i in self._ids_where(self._processor.is_byte)}
         self._byte_ids = {byte: i for i, byte in self._bytes.items()}
-        self._silent = frozenset(self._ids_where(self._processor.is_control))
+        # Pieces of the other side's model are "control" pieces of this one, too.
+        self._silent = frozenset({PAD, BOS, EOS} if self.is_raw else self._ids_where(self._processor.is_control))
         self._segment_short = functools.lru_cache(maxsize=1 << 17)(self._segment)
         self._encode_short_chunk = functools.lru_cache(maxsize=1 << 16)(self._encode_chunk)
 
@@ -120,6 +132,8 @@ class Subwords:
         after_space: whether the text follows a space, or starts a sentence; a phrase in the middle of a Chinese
         sentence does not.
         """
+        if self.is_raw:
+            return self._encode_raw(text, text, split_words(text, self.language), after_space=after_space)
         words: list[Word] = []
         ids: list[int] = []
         word_of_piece: list[int] = []
@@ -133,6 +147,9 @@ class Subwords:
 
     def encode_ids(self, text: str) -> tuple[list[int], list[int]]:
         """Only the ids and words of the pieces of `encode`, for whole corpora: several times as fast."""
+        if self.is_raw:
+            encoding = self.encode(text)
+            return list(encoding.ids), list(encoding.word_of_piece)
         ids: list[int] = []
         word_of_piece: list[int] = []
         num_words = 0
@@ -151,6 +168,8 @@ class Subwords:
         spaces: for each word whether a space stands before it; None: before all of them, `after_space` the first.
         """
         spaces = [after_space, *[True] * len(texts)] if spaces is None else spaces
+        if self.is_raw:
+            return self._encode_raw_words(texts, spaces)
         words: list[Word] = []
         ids: list[int] = []
         word_of_piece: list[int] = []
@@ -173,15 +192,40 @@ class Subwords:
         words = split_words(text, self.language)
         if ids and not words:
             words = (Word("", 0, 0),)  # pieces that say nothing still belong to a word
-        word_ends = [word.end for word in words]
-        last = len(words) - 1
-        word_of_piece: list[int] = []
-        for start in reversed(starts):
-            if start is not None:
-                last = min(bisect.bisect_right(word_ends, start), len(words) - 1)
-            word_of_piece.append(last)
-        word_of_piece.reverse()
-        return self._encoding(text, words, ids, word_of_piece)
+        return self._encoding(text, words, ids, _words_at(words, starts))
+
+    def _encode_raw(self, text: str, running_text: str, words: Sequence[Word], *, after_space: bool) -> Encoding:
+        """A text in sentencepiece's own way. words: of the running text, in its places."""
+        if not words:
+            return self._encoding(text, (), (), ())
+        running_text = _without_surrogates(running_text)
+        processor = self._processor if after_space else self._gluing_processor
+        ids: list[int] = []
+        starts: list[int | None] = []
+        place_of = _places_of_bytes(running_text)
+        for piece in processor.encode_as_proto(running_text).pieces:
+            visible = _VISIBLE.search(running_text, place_of[piece.begin], place_of[piece.end])
+            # The model does not know a character, but the vocabulary may, from the other side.
+            ids.append(self.spelling_ids.get(piece.piece, UNK) if piece.id == UNK else piece.id)
+            starts.append(None if visible is None else visible.start())
+        if not ids:  # characters that the model takes for nothing
+            ids, starts = [UNK], [None]
+        return self._encoding(text, words, ids, _words_at(words, starts))
+
+    def _encode_raw_words(self, texts: Sequence[str], spaces: Sequence[bool]) -> Encoding:
+        spaced = [f" {text}" if has_space else text for text, has_space in zip(texts, spaces, strict=False)]
+        running_text = "".join(spaced)
+        words = _words_ending_at(texts, itertools.accumulate(map(len, spaced)))
+        encoding = self._encode_raw(" ".join(texts), running_text, words, after_space=bool(spaces and spaces[0]))
+        apart = itertools.accumulate([len(text) + (number > 0) for number, text in enumerate(texts)])
+        return replace(encoding, words=_words_ending_at(texts, apart))
+
+    @functools.cached_property
+    def _gluing_processor(self) -> sentencepiece.SentencePieceProcessor:
+        """A raw model that puts no space before a text."""
+        processor = sentencepiece.SentencePieceProcessor(model_proto=self.model)
+        processor.override_normalizer_spec(add_dummy_prefix=False)
+        return processor
 
     def _encoding(self, text: str, words: Sequence[Word], ids: Sequence[int], word_of_piece: Sequence[int]) -> Encoding:
         pieces = self._pieces
@@ -207,10 +251,7 @@ class Subwords:
 
     def _segment(self, unit: str) -> tuple[int, ...]:
         """The pieces of one unit, with a leading space if one precedes it."""
-        try:
-            unit.encode()
-        except UnicodeEncodeError:  # lone surrogates, from JSON for example
-            unit = unit.encode(errors="replace").decode()
+        unit = _without_surrogates(unit)
         if SPACE in unit:
             return self._spell(unit)
         ids: list[int] = self._processor.encode(unit, out_type=int)
@@ -271,6 +312,39 @@ def _load_processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
             "make it with `alidade prepare`"
         )
     return processor
+
+
+def _words_ending_at(texts: Sequence[str], ends: Iterable[int]) -> tuple[Word, ...]:
+    return tuple([Word(text, end - len(text), end) for text, end in zip(texts, ends, strict=True)])
+
+
+def _words_at(words: Sequence[Word], starts: Sequence[int | None]) -> list[int]:
+    """For each piece the word in which it starts; one that starts nowhere goes with the piece after it."""
+    word_ends = [word.end for word in words]
+    last = len(words) - 1
+    word_of_piece: list[int] = []
+    for start in reversed(starts):
+        if start is not None:
+            last = min(bisect.bisect_right(word_ends, start), len(words) - 1)
+        word_of_piece.append(last)
+    word_of_piece.reverse()
+    return word_of_piece
+
+
+def _places_of_bytes(text: str) -> Sequence[int]:
+    """For each byte of a text in UTF-8, and its end, the character that it belongs to."""
+    if text.isascii():
+        return range(len(text) + 1)
+    places = [place for place, character in enumerate(text) for _ in character.encode()]
+    return [*places, len(text)]
+
+
+def _without_surrogates(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # lone surrogates, from JSON for example
+        return text.encode(errors="replace").decode()
+    return text
 
 
 def _read_bytes(values: Sequence[int]) -> tuple[str, list[int]]:
