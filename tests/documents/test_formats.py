@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -377,7 +378,8 @@ def test_anything_gives_units_or_one_clear_sentence(suffix: str, content: bytes)
     except AlidadeError:
         return
     assert document.render({}) == content
-    document.render({number: Filled(unit.sources, "machine", 0.5) for number, unit in enumerate(document.units)})
+    with contextlib.suppress(AlidadeError):  # texts inside texts
+        document.render({number: Filled(unit.sources, "machine", 0.5) for number, unit in enumerate(document.units)})
 
 
 def test_a_template_learns_its_language() -> None:

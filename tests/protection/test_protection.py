@@ -262,3 +262,8 @@ def test_everything_survives_a_model_that_scrambles_loses_doubles_and_invents(
 def test_a_stand_in_never_melts_into_the_text_beside_it() -> None:
     assert translate("--format %%10f now").text.count("%%") == 1
     assert "%10f" not in translate("--format %%10f now").text.replace("%%", "")
+
+
+def test_a_mark_before_a_full_stop_leaves_no_space_behind() -> None:
+    [sentence] = protection().protect("Open the file 😀.").sentences
+    assert sentence.text == "Open the file."

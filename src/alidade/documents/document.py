@@ -97,7 +97,10 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     """The text with stretches replaced; no two of them overlap, insertions at one place stay in their order."""
     parts, end = [], 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
-        assert edit.start >= end, "two units claim one stretch of the file"
+        if edit.start < end:
+            raise AlidadeError(
+                f"line {line_of(text, edit.start)}: one text to translate stands inside another; mend the file first"
+            )
         parts += [text[end : edit.start], edit.text]
         end = edit.end
     return "".join([*parts, text[end:]])

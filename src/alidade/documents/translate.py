@@ -112,7 +112,10 @@ class FileTranslator:
         pending = [number for number, unit in enumerate(units) if self.options.everything or not unit.is_translated]
         report = Report(path, output, len(units))
         filled = self._fill(units, pending, memory, _Journal(output, self._signature(content)), report)
-        result = document.render(filled)
+        try:
+            result = document.render(filled)
+        except AlidadeError as error:
+            raise AlidadeError(f"{path}: {error}") from None
         if filled or output != path:
             with write_aside(output, "wb") as file:
                 file.write(result)

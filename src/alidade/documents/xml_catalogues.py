@@ -108,7 +108,9 @@ def _fill_xliff(file: XmlFile, unit: Element, source: Element, target: Element |
     if target is None:
         attribute = f' state="{state}"' if is_old else ""
         added = f"{space}<{prefix}target{attribute}>{content}</{prefix}target>"
-        edits.append(Edit(source.end, source.end, added + (space + note if note else "")))
+        segmented = unit.find("seg-source")
+        place = source.end if segmented is None else segmented.end
+        edits.append(Edit(place, place, added + (space + note if note else "")))
     else:
         edits.append(_replace_inner(file, target, content))
         edits += _set_attribute(file, target, "state", state) if is_old else []
@@ -129,13 +131,10 @@ def _xliff2_note(file: XmlFile, segment: Element, filled: Filled) -> list[Edit]:
     note = f'<{prefix}note category="alidade">{escape_text(filled.note)}</{prefix}note>'
     notes = unit.find("notes")
     if notes is not None:
-        return (
-            [Edit(notes.inner_end, notes.inner_end, note)]
-            if not notes.is_empty
-            else [_replace_inner(file, notes, note)]
-        )
-    place = segment.start - len(indentation(file.text, segment.start))
-    space = indentation(file.text, segment.start)
+        return [_replace_inner(file, notes, notes.inner(file.text) + note)]
+    first = unit.find("originalData") or segment
+    space = indentation(file.text, first.start)
+    place = first.start - len(space)
     return [Edit(place, place, f"{space}<{prefix}notes>{note}</{prefix}notes>")]
 
 

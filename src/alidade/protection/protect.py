@@ -251,6 +251,8 @@ class _Builder:
         if not self.plain or (self.marks and self.marks[-1][0] == len(self.plain) and self.plain[-1:].isspace()):
             while start < end and self.text[start].isspace():
                 start += 1  # the mark before has it
+        if start < end and self.text[start] in _CLOSING and self.marks and self.marks[-1][0] == len(self.plain):
+            self._take_back_space()
         self.plain += self.text[start:end]
         self.origins += [(place, place + 1) for place in range(start, end)]
 
@@ -271,6 +273,14 @@ class _Builder:
             if is_padded:
                 self._add_space(placeholder.end)
         return placeholder.end
+
+    def _take_back_space(self) -> None:
+        """The space before a mark that is gone must not stand before a full stop; the mark remembers it."""
+        while self.plain.endswith(" "):
+            self.plain = self.plain[:-1]
+            self.origins.pop()
+        end = len(self.plain)
+        self.marks = [(min(place, end), mark) for place, mark in self.marks]
 
     def _add_space(self, place: int) -> None:
         self.plain += " "
@@ -350,6 +360,7 @@ class _Builder:
 
 
 _SPACE_AFTER = regex.compile(r"\s+")
+_CLOSING = frozenset(".,;:!?)]}…")
 _ODD_SPACE = regex.compile(r"\s{2,}|[^\S ]")
 _ICU_PLURAL = regex.compile(r"\{\s*[\w.]+\s*,\s*(?:plural|selectordinal)")
 _VERBATIM = frozenset(
@@ -360,7 +371,9 @@ _VERBATIM = frozenset(
 )
 _CODES: dict[str, Role] = {"bpt": "open", "ept": "close", "it": "alone"}
 """Of those the ones that stand between words."""
-_NO_TRANSLATION = regex.compile(r"""translate\s*=\s*["']?no\b|class\s*=\s*["'][^"']*\bnotranslate\b""")
+_NO_TRANSLATION = regex.compile(
+    r"""mtype\s*=\s*["']protected|translate\s*=\s*["']?no\b|class\s*=\s*["'][^"']*\bnotranslate\b"""
+)
 
 
 def _is_mark(placeholder: Placeholder) -> bool:
@@ -368,6 +381,8 @@ def _is_mark(placeholder: Placeholder) -> bool:
     if placeholder.kind == "entity":
         character = html.unescape(placeholder.text)
         return placeholder.text not in _LITERALS and len(character) == 1 and not character.isalnum()
+    if placeholder.text.startswith("<ph ") and placeholder.text.endswith("/>"):
+        return False  # XLIFF's own placeholder: a word of the sentence
     return placeholder.kind in BETWEEN_WORDS or placeholder.kind == "emoji"
 
 

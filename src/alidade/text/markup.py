@@ -315,7 +315,7 @@ def fill_gap(gap: str, marks: Sequence[Placed], *, is_first: bool, is_last: bool
         return _join(closing) + gap + _join(marks[len(closing) :])
     inner = [one.mark for one in marks[alone[0] : alone[-1] + 1]]
     before = "" if is_first else inner[0].space_before
-    after = "" if is_last else inner[-1].space_after
+    after = "" if is_last or (not gap and not is_first) else inner[-1].space_after
     if gap and not before and not after and not any(mark.is_break for mark in inner):
         before = gap  # the words were one in the source and are two now
     texts = [one.text + (one.space_after or other.space_before) for one, other in itertools.pairwise(inner)]
