@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import gettext
+import io
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from alidade.documents.document import Document, Filled
 from alidade.documents.formats import FORMATS, format_of
+from alidade.documents.mo import _write
 from alidade.errors import AlidadeError
 
 LANGUAGES = ("en", "ro")
@@ -391,3 +394,22 @@ def test_a_template_learns_its_language() -> None:
     assert '"Language: ro\\n"' in written
     assert "charset=UTF-8" in written
     assert "nplurals=3; plural=(n==1" in written
+
+
+def test_mo_is_written_so_that_gettext_reads_it() -> None:
+    def entries(messages: dict[str, str]) -> bytes:
+        pairs = sorted((key.encode(), value.encode()) for key, value in messages.items())
+        return _write(pairs)
+
+    header = "Content-Type: text/plain; charset=UTF-8\nPlural-Forms: nplurals=3; plural=n>1;\n"
+    content = entries({"": header, "Save": "", "menu\x04Open the file": "x", "%d file\0%d files": ""})
+    document = format_of(Path("a.mo")).read(Path("a.mo"), content, LANGUAGES)
+    assert document.render({}) == content
+    filled = {
+        number: Filled(tuple([TRANSLATIONS[text] for text in unit.sources]))
+        for number, unit in enumerate(document.units)
+    }
+    catalogue = gettext.GNUTranslations(io.BytesIO(document.render(filled)))
+    assert catalogue.gettext("Save") == "Salvează"
+    assert catalogue.pgettext("menu", "Open the file") == "Deschide fișierul"
+    assert catalogue.ngettext("%d file", "%d files", 5) == "%d fișiere"

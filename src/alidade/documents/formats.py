@@ -14,6 +14,7 @@ from alidade.documents.data_files import (
     read_yaml_catalogue,
 )
 from alidade.documents.document import Document
+from alidade.documents.mo import MoDocument, read_mo
 from alidade.documents.office import OfficeDocument, read_office
 from alidade.documents.po import read_po
 from alidade.documents.running_text import read_html, read_markdown, read_plain_text, read_subtitles
@@ -23,7 +24,8 @@ from alidade.errors import AlidadeError
 Languages = tuple[str, str]
 
 
-Reader = Callable[[Path, bytes, Languages], Document | OfficeDocument]
+AnyDocument = Document | OfficeDocument | MoDocument
+Reader = Callable[[Path, bytes, Languages], AnyDocument]
 
 
 class Format(NamedTuple):
@@ -38,6 +40,7 @@ class Format(NamedTuple):
 FORMATS: dict[str, Format] = {
     ".po": Format("PO", read_po, True),
     ".pot": Format("PO template", read_po, True),
+    ".mo": Format("MO", read_mo, True),
     ".xlf": Format("XLIFF", read_xml_catalogue, True),
     ".xliff": Format("XLIFF", read_xml_catalogue, True),
     ".tmx": Format("TMX", read_xml_catalogue, True),
@@ -64,7 +67,7 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def read_document(path: Path, content: bytes, languages: Languages) -> Document | OfficeDocument:
+def read_document(path: Path, content: bytes, languages: Languages) -> AnyDocument:
     """The units of a file of any known kind."""
     try:
         return format_of(path).read(path, content, languages)
