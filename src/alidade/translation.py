@@ -13,6 +13,7 @@ from typing import Any
 from alidade.alignment.links import Alignment, Link
 from alidade.alignment.positions import Matrix
 from alidade.dictionary.matching import Match
+from alidade.dictionary.report import EntryReport, report_entries
 from alidade.dictionary.rules import Use
 from alidade.text.normalise import spans_in_original
 from alidade.text.sentences import ends_with_sentence
@@ -69,6 +70,11 @@ class Translation:
         return tuple([match for number, match in enumerate(self.matches) if number not in used])
 
     @property
+    def entries(self) -> tuple[EntryReport, ...]:
+        """What became of each entry that applies: in which form it was used and where, or why not."""
+        return report_entries(self.matches, self.uses, self.source, self.target)
+
+    @property
     def target_words_from_dictionary(self) -> frozenset[int]:
         """The target words that a dictionary entry has fixed."""
         return frozenset([self.target.word_of_piece[piece] for use in self.uses for piece in use.pieces])
@@ -103,27 +109,12 @@ class Translation:
             values["confidences"] = [round(self.confidences[link], 4) for link in self.alignment]
             values["attended"] = list(self.attended)
         if self.matches:
-            values["dictionary"] = self._dictionary_to_json()
+            values["dictionary"] = [entry.to_json() for entry in self.entries]
         if self.alternatives:
             values["alternatives"] = [other.to_json() for other in self.alternatives]
         if self.notes:
             values["notes"] = list(self.notes)
         return values
-
-    def _dictionary_to_json(self) -> list[dict[str, Any]]:
-        used = {use.match: use for use in self.uses}
-        entries = []
-        for number, match in enumerate(self.matches):
-            use = used.get(number)
-            entries.append(
-                {
-                    "entry": str(match.entry),
-                    "source_words": [*match.words],
-                    "is_used": use is not None,
-                    "target_pieces": [] if use is None else [*use.pieces],
-                }
-            )
-        return entries
 
 
 def _offsets(words: Sequence[Word]) -> list[tuple[int, int]]:

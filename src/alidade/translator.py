@@ -153,7 +153,8 @@ class Translator:
         return copy.copy(self)  # nothing in a translator changes
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), str(self.model.path), self.settings.model_dump(), self.batch_size)
+        engine = {"precision": self._precision, "device": self._device}
+        return _rebuild, (type(self), str(self.model.path), self.settings.model_dump(), self.batch_size, engine)
 
     @property
     def system(self) -> EngineSystem:
@@ -288,7 +289,7 @@ class Translator:
         """Whatever may be given as a dictionary, with its entries written as the texts of training were."""
         if given is None:
             return None
-        dictionary = read_dictionary(given, self.languages)
+        dictionary = read_dictionary(given, self.languages).in_language(self.languages[0])
         if self.model.description.normalisation == NormalisationSettings():
             return dictionary
         last, normalised = self._last_dictionary
@@ -298,8 +299,11 @@ class Translator:
         return normalised
 
     def _normalise_entry(self, entry: Entry) -> Entry:
-        targets = dict.fromkeys([self.model.normalise_target(target) for target in entry.targets])
-        return replace(entry, source=self.model.normalise_source(entry.source), targets=tuple(targets))
+        targets, forbidden = [
+            tuple(dict.fromkeys([self.model.normalise_target(form) for form in forms]))
+            for forms in (entry.targets, entry.forbidden)
+        ]
+        return replace(entry, source=self.model.normalise_source(entry.source), targets=targets, forbidden=forbidden)
 
     @functools.cached_property
     def _protection(self) -> Protection:
@@ -511,10 +515,12 @@ def _final_mark(source: Encoding) -> range:
 _MARK = regex.compile(r"\p{P}+")
 
 
-def _rebuild(kind: type[Translator], path: str, settings: dict[str, Any], batch_size: int) -> Translator:
+def _rebuild(
+    kind: type[Translator], path: str, settings: dict[str, Any], batch_size: int, engine: dict[str, Any]
+) -> Translator:
     """From a pickle; in a worker, which has others beside it, with one thread."""
     threads = None if multiprocessing.parent_process() is None else 1
-    return kind(path, SearchSettings.model_validate(settings), batch_size=batch_size, threads=threads)
+    return kind(path, SearchSettings.model_validate(settings), batch_size=batch_size, threads=threads, **engine)
 
 
 def _check_texts(texts: Iterable[str], name: str = "texts") -> list[str]:

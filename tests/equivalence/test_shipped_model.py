@@ -28,7 +28,7 @@ DICTIONARY = load_dictionary((), ("disk=volumul|volum", "house=clădire|clădiri
 def make_translator(**settings: Any) -> Translator:
     path = shipped_model()
     assert path is not None, "a model is shipped"
-    return Translator(path, beam_size=3, **settings)
+    return Translator(path, beam_size=3, precision="float32", **settings)
 
 
 def translate(texts: tuple[str, ...], mode: Mode | None = None, **settings: Any) -> list[Translation]:
@@ -66,3 +66,50 @@ def test_a_batch_is_its_sentences_one_by_one(mode: Mode | None) -> None:
 def test_required_entries_are_used() -> None:
     for translation in translate(TEXTS, "require"):
         assert len(translation.uses) == len(translation.matches)
+
+
+PLAIN = (
+    "The cat is sleeping on the table.",
+    "A man is playing the guitar.",
+    "Two women are walking on the street.",
+    "The boy is reading a book in the garden.",
+    "A dog is running through the grass.",
+    "Select the folder that you want to open.",
+    "The password is too short.",
+    "Enter the name of the new file.",
+    "The connection to the server was lost.",
+    "Do you want to save the changes?",
+    "This option cannot be used here.",
+    "A woman is cutting an onion.",
+    "The train is late today.",
+    "The printer is out of paper.",
+    "Show the number of the page.",
+    "A child is drinking milk.",
+    "The window was closed.",
+    "Move the selected messages to the trash.",
+    "The list of users is empty.",
+    "Print the current document.",
+)
+
+
+@pytest.mark.parametrize("mode", ["suggest", "require"])
+def test_a_dictionary_that_says_nothing_new_changes_next_to_nothing(mode: Mode) -> None:
+    """Two words of each translation, linked one to one, are its entries; at most one sentence in twenty changes."""
+    translator = Translator(shipped_model(), precision="float32")
+    plain = translator.translate_all(PLAIN)
+    changed = 0
+    for text, translation in zip(PLAIN, plain, strict=True):
+        entries = dict(own_words(translation)[:2])
+        assert entries
+        changed += translator.translate(text, dictionary=entries, mode=mode).text != translation.text
+    assert changed <= len(PLAIN) // 20
+
+
+def own_words(translation: Translation) -> list[tuple[str, str]]:
+    """Source and target words that are linked with each other and with nothing else, and stand there once."""
+    links = list(translation.alignment or ())
+    sources, targets = [link.source for link in links], [link.target for link in links]
+    words = [word.text.lower() for word in translation.source.words]
+    alone = [link for link in links if sources.count(link.source) == targets.count(link.target) == 1]
+    pairs = [(translation.source.words[s].text, translation.target.words[t].text) for s, t in alone]
+    return [pair for pair in pairs if pair[0].isalpha() and pair[1].isalpha() and words.count(pair[0].lower()) == 1]

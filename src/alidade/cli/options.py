@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -40,6 +40,14 @@ OwnModelOption = Annotated[
 BatchSizeOption = Annotated[int, typer.Option("--batch-size", min=1, help="Sentences translated at a time.")]
 ThreadsOption = Annotated[
     int | None, typer.Option("--threads", min=1, help="Threads of one process.", show_default="all cores")
+]
+PrecisionOption = Annotated[
+    Literal["float32", "int8"] | None,
+    typer.Option("--precision", help="Of the models' products.", show_default="what suits this processor"),
+]
+DeviceOption = Annotated[
+    Literal["cpu", "cuda"],
+    typer.Option("--device", help="Where the models run; `cuda` needs the package onnxruntime-gpu, and is untested."),
 ]
 SearchSetOption = Annotated[
     list[str] | None,

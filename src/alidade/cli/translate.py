@@ -18,8 +18,10 @@ from alidade import __version__
 from alidade.cli.files import refuse_for_files, translate_files
 from alidade.cli.options import (
     BatchSizeOption,
+    DeviceOption,
     InflectOption,
     ModelOption,
+    PrecisionOption,
     SearchSetOption,
     ThreadsOption,
     choose_workers,
@@ -117,6 +119,8 @@ def translate(
         ),
     ] = None,
     threads: ThreadsOption = None,
+    precision: PrecisionOption = None,
+    device: DeviceOption = "cpu",
 ) -> None:
     """Translate lines of text.
 
@@ -147,7 +151,9 @@ def translate(
     # least as quick as threads in one process; for one sentence at a time, threads are all that helps.
     workers = 1 if is_interactive and workers is None else choose_workers(workers, threads)
     changes = search_changes(overrides, beam_size=beam_size, pruning=pruning, threshold=threshold)
-    translator = Translator(model, batch_size=batch_size, threads=threads, **changes)
+    translator = Translator(
+        model, batch_size=batch_size, threads=threads, precision=precision, device=device, **changes
+    )
     dictionary = _load_dictionary(dictionaries, terms, translator, inflect=inflect)
     if files:
         from alidade.documents.translate import Options

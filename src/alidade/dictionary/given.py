@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from alidade.dictionary.entries import Dictionary, Entry, make_entry
-from alidade.dictionary.files import load_dictionary
+from alidade.dictionary.files import load_dictionary, parse_entry
 from alidade.errors import ArgumentError
 
 DictionaryLike = Dictionary | str | Path | Mapping[str, str | Sequence[str]]
-"""A dictionary, the path of a file with one, or {source: target}; several allowed targets are a list, or "a|b"."""
+"""A dictionary, the path of a file with one, or {source: target}; several allowed targets are a list, or "a|b"; "!a"
+forbids a target, and "=" keeps the source as it stands."""
 
 
 def read_dictionary(given: DictionaryLike, languages: tuple[str, str] | None = None) -> Dictionary:
@@ -38,9 +38,11 @@ def _read_file(path: Path, _: tuple[int, int] | None, languages: tuple[str, str]
 
 
 def _entry_of_item(source: object, target: object) -> Entry:
-    forms = re.split(r"(?<!\\)\|", target) if isinstance(target, str) else target
+    if isinstance(source, str) and isinstance(target, str):
+        return parse_entry(source, target, origin=f'dictionary, "{source}"')
+    forms = target
     if not (isinstance(source, str) and isinstance(forms, list | tuple) and all(isinstance(f, str) for f in forms)):
         raise ArgumentError(
             f"dictionary: {source!r}: {target!r} is no entry; a text and its translation, or a list of them, are needed"
         )
-    return make_entry(source, [form.replace(r"\|", "|") for form in forms], origin=f'dictionary, "{source}"')
+    return make_entry(source, forms, origin=f'dictionary, "{source}"')

@@ -263,7 +263,7 @@ def _cases(
         matches = find_matches(normalised, result.source, subwords, number)
         cases.append(
             TermCase(
-                [wanted_term(match, subwords.language) for match in matches],
+                [wanted_term(match, subwords.language) for match in matches if match.forms],
                 [word.text for word in result.target.words],
                 result.alignment or Alignment(),
                 [word.text for word in split_words(translator.model.normalise_target(reference), subwords.language)],
