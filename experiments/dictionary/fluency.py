@@ -43,7 +43,7 @@ def main() -> None:
     arguments = parse_arguments()
     translator = Translator(arguments.model)
     sources = read_texts(arguments.source, arguments.limit)
-    plain = translator.translate_all(sources)
+    plain = translator.translate_all(sources, protect=False)
     results: dict[str, object] = {}
     if not arguments.only_real:
         results["says nothing new"] = measure_no_op(translator, sources, plain, arguments.modes, arguments.show)
@@ -143,7 +143,9 @@ def measure_no_op(
     print(f"a dictionary that says nothing new: {len(entries)} entries for {len(numbers)} sentences")
     shares: dict[str, float] = {}
     for mode in modes:
-        given = translator.translate_all(sources, dictionary=Dictionary(entries), mode=mode, with_links=False)
+        given = translator.translate_all(
+            sources, dictionary=Dictionary(entries), mode=mode, with_links=False, protect=False
+        )
         changed = [number for number in numbers if given[number - 1].text != plain[number - 1].text]
         shares[mode] = len(changed) / max(len(numbers), 1)
         print(f"  {mode}: {len(changed)} changed ({shares[mode]:.1%})", flush=True)
@@ -205,11 +207,11 @@ def measure_real(
     """For each mode all figures of a row."""
     figures: dict[str, dict[str, float]] = {}
     start = time.perf_counter()
-    translator.translate_all(sources, with_links=False)
+    translator.translate_all(sources, with_links=False, protect=False)
     rows: list[tuple[Mode | None, Sequence[Translation], float]] = [(None, plain, time.perf_counter() - start)]
     for mode in arguments.modes:
         start = time.perf_counter()
-        given = translator.translate_all(sources, dictionary=dictionary, mode=mode, with_links=False)
+        given = translator.translate_all(sources, dictionary=dictionary, mode=mode, with_links=False, protect=False)
         seconds = time.perf_counter() - start
         rows.append((mode, translator.link(given), seconds))
     matched = rows[-1][1]  # the one without has no matches of its own

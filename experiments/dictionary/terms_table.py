@@ -133,7 +133,7 @@ def simulate(sources: list[str], references: list[str], corpus: Path, systems: l
     """A dictionary of reference words that these systems' translations lack."""
     opened = PreparedCorpus.open(corpus)
     alignments = align_like_corpus(opened, list(zip(sources, references, strict=True)))
-    translated = [system.translate_all(sources, with_links=False) for system in systems]
+    translated = [system.translate_all(sources, with_links=False, protect=False) for system in systems]
     texts = [" ".join([translation.text for translation in by_all]) for by_all in zip(*translated, strict=True)]
     pairs = map(ReferencePair, sources, references, alignments, texts)
     simulated = simulate_dictionary(pairs, language_of(systems[0]), systems[0].model.target_subwords.language)

@@ -197,14 +197,14 @@ def draw_picture(shop: Workshop, name: str, row: PictureRow) -> dict[str, Any]:
         baseline, system = (Translator(one.folder) for one in ready)
         for sentence, term in row.candidates:
             dictionary = load_dictionary((), [term])
-            missed, used = (one.translate(sentence, dictionary=dictionary) for one in (baseline, system))
+            missed, used = (one.translate(sentence, dictionary=dictionary, protect=False) for one in (baseline, system))
             if missed.unused and used.uses:
                 break
         else:
             raise MissingCellError("the baseline used the entry in every candidate, or the system did in none")
         panels = [
             panel_of(baseline, missed, "transformer"),
-            panel_of(system, system.translate(sentence), "assisted"),
+            panel_of(system, system.translate(sentence, protect=False), "assisted"),
             panel_of(system, used, "assisted, dictionary"),
         ]
         picture.parent.mkdir(parents=True, exist_ok=True)

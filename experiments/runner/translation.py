@@ -75,7 +75,13 @@ def translate_set(shop: Workshop, task: TaskSettings, system: ReadySystem, name:
 
     def work() -> dict[str, Any]:
         # The command writes as it goes; a file that has its name is complete.
-        translate(model=system.folder, input_file=source, output_file=aside_name(output), workers=shop.workers)
+        translate(
+            model=system.folder,
+            input_file=source,
+            output_file=aside_name(output),
+            workers=shop.workers,
+            protect=False,  # the model as it is, a sentence a line
+        )
         aside_name(output).replace(output)
         return {}
 
