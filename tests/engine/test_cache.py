@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from alidade.engine.cache import DROP_EVERY, FIRST_ROOM, Ancestors, Cache, Grid
+from alidade.engine.cache import DROP_EVERY, FIRST_ROOM, MASKED, Ancestors, Cache, Grid
 from alidade.search.roles import Ints
 
 BEAM, HEADS, HEAD_WIDTH = 4, 2, 3
@@ -51,7 +51,7 @@ class Pasts:
                 assert (keys == np.array(past)[None, :, None]).all()
                 assert (values == -np.array(past)[None, :, None]).all()
                 others = np.delete(self.ancestors.mask[sentence, cell], slots)
-                assert (others == -np.inf).all()
+                assert (others == MASKED).all()
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -22,11 +22,15 @@ from alidade.engine.graph import Floats
 
 Ints = npt.NDArray[np.int64]
 
+MASKED = -60.0
+"""Added to attention energies at places that are not to be seen. Not less: the exponential of less is a number so small
+that processors are slow with it, where this one is as good as zero."""
 FIRST_ROOM = 16
 """Slots to begin with; there is half as much room again when they are used up. What is to spare costs time: attention
 goes through it."""
 DROP_EVERY = 6
-"""Steps between two looks for slots to drop."""
+MANY_HYPOTHESES = 10
+"""Steps between two looks for slots to drop; with so many hypotheses every other step is looked at."""
 DROP_SHARE = 0.25
 """Slots are dropped if at least this share can be."""
 
@@ -43,8 +47,8 @@ class Ancestors:
         self.step = 0
         self.num_used = 0
         """Slots that are filled."""
-        self.mask: Floats = np.full((num_sentences, 1, FIRST_ROOM), -np.inf, dtype=np.float32)
-        """(B, K, n), added to attention energies: 0 at a hypothesis's own history, -inf elsewhere."""
+        self.mask: Floats = np.full((num_sentences, 1, FIRST_ROOM), MASKED, dtype=np.float32)
+        """(B, K, n), added to attention energies: 0 at a hypothesis's own history, `MASKED` elsewhere."""
 
     @property
     def room(self) -> int:
@@ -65,10 +69,10 @@ class Ancestors:
             self._grow()
         self.mask = pick_hypotheses(self.mask, parents)
         self.mask[:, own, first + own] = 0.0
-        return self._drop() if self.step % DROP_EVERY == 0 else None
+        return self._drop() if self.step % _steps_between(beam_size) == 0 else None
 
     def _grow(self) -> None:
-        grown = np.full((*self.mask.shape[:2], self.num_used + self.room // 2), -np.inf, dtype=np.float32)
+        grown = np.full((*self.mask.shape[:2], self.num_used + self.room // 2), MASKED, dtype=np.float32)
         grown[:, :, : self.room] = self.mask
         self.mask = grown
 
@@ -79,13 +83,18 @@ class Ancestors:
             return None
         slots = np.argsort(~is_needed, axis=1, kind="stable")[:, :num_needed]
         beam_size = self.mask.shape[1]
-        mask = np.full((len(slots), beam_size, num_needed + DROP_EVERY * beam_size), -np.inf, dtype=np.float32)
+        room = num_needed + _steps_between(beam_size) * beam_size
+        mask = np.full((len(slots), beam_size, room), MASKED, dtype=np.float32)
         mask[:, :, :num_needed] = np.take_along_axis(self.mask, slots[:, None], axis=2)
         self.mask, self.num_used = mask, num_needed
         return slots
 
     def keep(self, sentences: Ints) -> None:
         self.mask = self.mask[sentences]
+
+
+def _steps_between(beam_size: int) -> int:
+    return 2 if beam_size >= MANY_HYPOTHESES else DROP_EVERY
 
 
 class Cache:

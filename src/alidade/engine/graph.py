@@ -172,8 +172,6 @@ class Session:
         options.log_severity_level = 3
         # Idle threads wait instead of spinning: with several processes on a machine, spinning takes the others' time.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        # Attention to masked places is a number so small that processors are slow with it: take it for zero.
-        options.add_session_config_entry("session.set_denormal_as_zero", "1")
         providers = ["CPUExecutionProvider"] if device == "cpu" else ["CUDAExecutionProvider", "CPUExecutionProvider"]
         self._session = onnxruntime.InferenceSession(model, options, providers=providers)
 

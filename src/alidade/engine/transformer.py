@@ -28,15 +28,12 @@ from alidade.config import (
     TransformerJumpsSettings,
     TransformerSettings,
 )
-from alidade.engine.cache import Ancestors, Cache, Grid, Ints, pick_hypotheses
+from alidade.engine.cache import MASKED, Ancestors, Cache, Grid, Ints, pick_hypotheses
 from alidade.engine.graph import Array, Floats, Graph, Precision, Session, Value
 from alidade.engine.output import OutputLayer
 from alidade.engine.weights import Weights
 from alidade.search.roles import Asked, RowPieces
 from alidade.text.vocabulary import PAD
-
-NO_ENERGY = np.float32(-np.inf)
-
 
 GELU_SLOPE = 1.702
 """x sigmoid(1.702 x) is what Marian calls gelu."""
@@ -214,12 +211,12 @@ class Memory:
 
 
 def source_mask(source: Ints, *, skips_first: bool = False) -> tuple[Floats, Ints]:
-    """(B, 1, 1, S), -inf at padding (and at position 0), and the lengths, (B,)."""
+    """(B, 1, 1, S), `MASKED` at padding (and at position 0), and the lengths, (B,)."""
     is_padding = source == PAD
     lengths = source.shape[1] - is_padding.sum(axis=1)
     if skips_first:
         is_padding[:, 0] = True
-    return np.where(is_padding, NO_ENERGY, np.float32(0))[:, None, None], lengths
+    return np.where(is_padding, np.float32(MASKED), np.float32(0))[:, None, None], lengths
 
 
 def with_start(source: Ints, start: SourceStart) -> Ints:
@@ -654,7 +651,7 @@ class PositionInputs:
     def __init__(self, lengths: Ints, num_positions: int) -> None:
         self._positions: Ints = np.arange(num_positions)
         is_outside = (self._positions >= lengths[:, None]) | (self._positions == 0)
-        self._outside = np.where(is_outside, NO_ENERGY, np.float32(0))[:, None]
+        self._outside = np.where(is_outside, np.float32(-np.inf), np.float32(0))[:, None]
 
     def of(self, previous_positions: Ints) -> dict[str, Array]:
         return {

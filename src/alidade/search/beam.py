@@ -167,7 +167,8 @@ class _BatchSearch:
         """The best pieces of rows; row_scores: (R,), the hypotheses' scores with the rows' positions."""
         rows = Rows(hypotheses, positions, hypotheses // self._scores.shape[1])
         questions = [restriction.ask(rows) for restriction in self._restrictions]
-        num_best = self._beam_size + NUM_SPECIAL + sum(question.num_ruled_out for question in questions)
+        num_best = 1 if self._only_aligns else self._beam_size + NUM_SPECIAL  # all pieces are given, or none is known
+        num_best += sum(question.num_ruled_out for question in questions)
         found = self._lexical.evaluate(hypotheses, positions, num_best, _join(questions))
         attention = self._lexical.attention()
         proposed = Proposals(found.pieces, found.logp, found.end_logp)
