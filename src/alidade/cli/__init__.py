@@ -17,6 +17,7 @@ from alidade.cli.align import align
 from alidade.cli.assemble import assemble
 from alidade.cli.demo import demo
 from alidade.cli.export import export
+from alidade.cli.import_ import import_
 from alidade.cli.options import Group
 from alidade.cli.plot import plot
 from alidade.cli.prepare import prepare
@@ -68,6 +69,7 @@ app.command()(align)
 app.command()(score)
 app.command()(plot)
 app.command()(export)
+app.command("import")(import_)
 app.add_typer(dictionary.app, name="dictionary")
 app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(serve.app, name="serve")

@@ -42,6 +42,8 @@ class JoinedVocabulary:
     """(V,) the row of each of our pieces in the other program's matrices; -1 where there is none."""
     is_outside: npt.NDArray[np.bool_]
     """(V,) the pieces that are not in the other program's vocabulary."""
+    num_rows: int
+    """Of the other program's matrices."""
 
     def embeddings(self, matrix: Floats, start: Floats | None = None) -> Floats:
         """(rows, D) -> (V, D). start: what the decoder starts from; nothing if None."""
@@ -78,6 +80,7 @@ def join_vocabulary(pieces: Sequence[str], models: Sequence[Path]) -> JoinedVoca
         tuple([_renumber(proto, ours) for proto in protos]),
         np.array(rows + [unknown] * len(outside)),
         np.arange(len(ours)) >= len(rows),
+        len(pieces),
     )
 
 

@@ -1,0 +1,230 @@
+"""Marian models in Hugging Face's format: read into a model folder, and written from one.
+
+A folder of `MarianMTModel` has `config.json`, weights (`model.safetensors`, or `pytorch_model.bin`, which is read by
+torch as numbers alone), `source.spm`, `target.spm` and `vocab.json`. Hugging Face's Marian is post-norm, reads a source
+without `<s>`, starts decoding from `<pad>`, whose embedding is nothing, and has the original position rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+
+from alidade.config import Activation, NormalisationSettings, SearchSettings, TransformerSettings, parse_settings
+from alidade.errors import AlidadeError, require_package
+from alidade.exchange.vocabulary import JoinedVocabulary, join_vocabulary
+from alidade.exchange.weights import (
+    Floats,
+    ImportedModel,
+    Stored,
+    Vocabularies,
+    asks_for_moses,
+    check_rows,
+    in_order,
+    our_weights,
+)
+from alidade.io import read_json
+
+CONFIG_FILE = "config.json"
+WEIGHTS_FILE = "model.safetensors"
+PICKLED_WEIGHTS_FILE = "pytorch_model.bin"
+ACTIVATIONS: dict[str, Activation] = {"relu": "relu", "swish": "swish", "silu": "swish", "quick_gelu": "gelu"}
+EXPECTED = {
+    "model_type": "marian",
+    "scale_embedding": True,
+    "normalize_before": False,
+    "normalize_embedding": False,
+    "add_final_layer_norm": False,
+    "static_position_embeddings": True,
+    "extra_pos_embeddings": 0,
+    "tie_word_embeddings": True,
+}
+"""Options that a model may not have otherwise; a config that does not name one means what is expected, except for
+`scale_embedding`, whose default is false."""
+_ATTENTION = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
+_PARTS = {
+    **{f"self.{part}": f"self_attn.{name}" for part, name in _ATTENTION.items()},
+    **{f"source.{part}": f"encoder_attn.{name}" for part, name in _ATTENTION.items()},
+    "expand": "fc1",
+    "contract": "fc2",
+}
+_NORMS = {"self": "self_attn_layer_norm", "source": "encoder_attn_layer_norm", "feed": "final_layer_norm"}
+
+
+def import_hugging_face(folder: Path, tag: str | None = None) -> ImportedModel:
+    """Read a folder of `MarianMTModel`. tag: the language to write, for models of several."""
+    config = read_object(folder / CONFIG_FILE)
+    _check_options(folder / CONFIG_FILE, config)
+    vocabularies = _read_vocabularies(folder, config)
+    start = vocabularies.start_at(tag)
+    settings = parse_settings(
+        TransformerSettings,
+        {
+            "width": config.get("d_model"),
+            "feed_forward": config.get("encoder_ffn_dim"),
+            "heads": config.get("encoder_attention_heads"),
+            "encoder_layers": config.get("encoder_layers"),
+            "decoder_layers": config.get("decoder_layers"),
+            "pre_norm": False,
+            "tied_embeddings": "all" if vocabularies.is_joint else "target",
+            "activation": ACTIVATIONS[config["activation_function"]],
+            "source_start": "skipped" if start is None else start,
+        },
+        source=str(folder / CONFIG_FILE),
+    )
+    stored = _read_weights(folder)
+    weights = our_weights(_Parts(stored), settings)
+    weights |= _embeddings(stored, vocabularies, config)
+    stored.check_all_taken()
+    normalisation = NormalisationSettings(moses_punctuation=asks_for_moses(folder))
+    return ImportedModel(settings, weights, vocabularies, normalisation, _search_settings(folder, config))
+
+
+def languages_of(folder: Path) -> tuple[str | None, str | None]:
+    """Source and target, if the folder says so."""
+    path = folder / "tokenizer_config.json"
+    values = read_object(path) if path.is_file() else {}
+    return values.get("source_lang"), values.get("target_lang")
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON object of a stranger's folder."""
+    if not path.is_file():
+        raise AlidadeError(f"{path}: is missing")
+    values = read_json(path)
+    if not isinstance(values, dict):
+        raise AlidadeError(f"{path}: a JSON object is needed")
+    return values
+
+
+def _check_options(path: Path, config: Mapping[str, Any]) -> None:
+    given = {"scale_embedding": False} | dict(config)
+    for name, expected in EXPECTED.items():
+        if given.get(name, expected) != expected:
+            raise AlidadeError(f"{path}: {name} = {given[name]!r} is not supported, only {expected!r} is")
+    activation = config.get("activation_function", "gelu")
+    if activation not in ACTIVATIONS:
+        raise AlidadeError(
+            f"{path}: activation_function = {activation!r} is not supported, only {', '.join(ACTIVATIONS)} are"
+        )
+    for name in ("ffn_dim", "attention_heads"):
+        if config.get(f"encoder_{name}") != config.get(f"decoder_{name}"):
+            raise AlidadeError(f"{path}: encoder_{name} and decoder_{name} must be the same")
+
+
+def _read_vocabularies(folder: Path, config: Mapping[str, Any]) -> Vocabularies:
+    source_model, target_model = folder / "source.spm", folder / "target.spm"
+    pieces = _read_pieces(folder / "vocab.json")
+    if config.get("share_encoder_decoder_embeddings", True):
+        joined = join_vocabulary(pieces, [source_model, target_model])
+        return Vocabularies(joined, joined, is_joint=True)
+    own = folder / "target_vocab.json"
+    target_pieces = _read_pieces(own) if own.is_file() else pieces
+    return Vocabularies(
+        join_vocabulary(pieces, [source_model]), join_vocabulary(target_pieces, [target_model]), is_joint=False
+    )
+
+
+def _read_pieces(path: Path) -> list[str]:
+    numbers = read_object(path)
+    if not all(isinstance(number, int) for number in numbers.values()):
+        raise AlidadeError(f"{path}: pieces and their numbers are needed")
+    return in_order(path, numbers)
+
+
+def _read_weights(folder: Path) -> Stored:
+    path, pickled = folder / WEIGHTS_FILE, folder / PICKLED_WEIGHTS_FILE
+    if path.is_file():
+        try:
+            with safe_open(path, framework="np") as file:
+                return Stored(path, {name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118  # not a dict
+        except (SafetensorError, TypeError) as error:
+            raise AlidadeError(f"{path}: damaged, cut short or in a precision that numpy has not ({error})") from None
+    if pickled.is_file():
+        return Stored(pickled, _read_pickled(pickled))
+    raise AlidadeError(f"{folder}: has neither {WEIGHTS_FILE} nor {PICKLED_WEIGHTS_FILE}")
+
+
+def _read_pickled(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Weights in torch's format, which may hold code: nothing but numbers is let in."""
+    torch = require_package("torch", "train", f"reading {path.name}")
+    try:
+        values = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        if isinstance(error, MemoryError | OSError):
+            raise
+        raise AlidadeError(
+            f"{path}: refused, since it is damaged or holds something other than weights; save the model as safetensors"
+        ) from None
+    if not isinstance(values, dict) or not all(isinstance(value, torch.Tensor) for value in values.values()):
+        raise AlidadeError(f"{path}: refused, since it holds something other than weights")
+    return {str(name): value.float().numpy() for name, value in values.items()}
+
+
+class _Parts:
+    """Layers by Hugging Face's names."""
+
+    def __init__(self, stored: Stored) -> None:
+        self._stored = stored
+
+    def linear(self, stack: str, layer: int, part: str) -> tuple[Floats, Floats]:
+        return self._take(f"model.{stack}.layers.{layer}.{_PARTS[part]}")
+
+    def norm(self, stack: str, layer: int | None, part: str) -> tuple[Floats, Floats]:
+        assert layer is not None, "post-norm stacks do not end with a norm"
+        return self._take(f"model.{stack}.layers.{layer}.{_NORMS[part]}")
+
+    def _take(self, name: str) -> tuple[Floats, Floats]:
+        return self._stored.take(f"{name}.weight"), self._stored.take(f"{name}.bias")
+
+
+def _embeddings(stored: Stored, vocabularies: Vocabularies, config: Mapping[str, Any]) -> dict[str, Floats]:
+    """Embeddings and the output layer. Tied matrices may be stored once or several times."""
+    stored.ignore("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight", "lm_head.weight")
+    shared, encoder, decoder = (
+        f"model.{name}.weight" for name in ("shared", "encoder.embed_tokens", "decoder.embed_tokens")
+    )
+    source_name, target_name = (encoder, decoder)
+    if vocabularies.is_joint:
+        source_name = target_name = next(n for n in (shared, encoder, decoder, shared) if stored.has(n) or n == shared)
+        stored.ignore(shared, encoder, decoder)
+    elif not stored.has(decoder) and stored.has("lm_head.weight"):
+        target_name = "lm_head.weight"
+    weights = {
+        "lexical.encoder.embedding.weight": _side(stored, source_name, vocabularies.source, config),
+        "lexical.output.bias": vocabularies.target.biases(
+            _fitting(stored, "final_logits_bias", stored.take("final_logits_bias").reshape(-1), vocabularies.target)
+        ),
+    }
+    if not vocabularies.is_joint:
+        weights["lexical.decoder.embedding.weight"] = _side(stored, target_name, vocabularies.target, config)
+    return weights
+
+
+def _side(stored: Stored, name: str, vocabulary: JoinedVocabulary, config: Mapping[str, Any]) -> Floats:
+    matrix = _fitting(stored, name, stored.take(name), vocabulary)
+    start = config.get("decoder_start_token_id", config.get("pad_token_id"))
+    if not isinstance(start, int) or not 0 <= start < len(matrix):
+        raise AlidadeError(f"{CONFIG_FILE}: decoder_start_token_id = {start!r} is no row of {name}")
+    return vocabulary.embeddings(matrix, start=matrix[start])
+
+
+def _fitting(stored: Stored, name: str, rows: Floats, vocabulary: JoinedVocabulary) -> Floats:
+    check_rows(stored.path, name, len(rows), vocabulary.num_rows)
+    return rows
+
+
+def _search_settings(folder: Path, config: Mapping[str, Any]) -> SearchSettings:
+    path = folder / "generation_config.json"
+    given = dict(config) | (read_object(path) if path.is_file() else {})
+    beam_size, power = given.get("num_beams"), given.get("length_penalty")
+    values: dict[str, Any] = {}
+    if isinstance(beam_size, int):
+        values["beam_size"] = beam_size
+    if isinstance(power, int | float):
+        values["length_normalisation"] = power
+    return parse_settings(SearchSettings, values, source=str(path))
