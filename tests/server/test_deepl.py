@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import time
+
 import deepl
 import httpx
 import pytest
-from running import Running
+from deepl.api_data import MultilingualGlossaryDictionaryEntries
+
+from server.running import Running
 
 
 @pytest.fixture
@@ -62,3 +67,75 @@ def test_errors_are_what_the_client_expects(translator: deepl.DeepLClient, clien
         translator.translate_text("x", target_lang="XX")
     assert isinstance(client.post("/v2/translate", json={"text": 3}).json()["message"], str)
     assert client.post("/v2/translate", content=b"{").status_code == 400
+
+
+def test_glossaries_of_version_2(translator: deepl.DeepLClient) -> None:
+    entries = {"file": "zmeu", "disk": "a|b"}
+    made = translator.create_glossary("menus", "EN", "RO", entries)
+    assert (made.name, made.entry_count, made.ready) == ("menus", 2, True)
+    assert translator.get_glossary_entries(made) == entries
+    assert made.glossary_id in [one.glossary_id for one in translator.list_glossaries()]
+    assert translator.get_glossary(made.glossary_id).creation_time == made.creation_time
+    one = translator.translate_text("Open the file.", source_lang="EN", target_lang="RO", glossary=made)
+    assert isinstance(one, deepl.TextResult)
+    assert "zmeu" in one.text
+    translator.delete_glossary(made)
+    with pytest.raises(deepl.GlossaryNotFoundException):
+        translator.get_glossary(made.glossary_id)
+
+
+def test_glossaries_of_version_3(translator: deepl.DeepLClient) -> None:
+    first = MultilingualGlossaryDictionaryEntries("EN", "RO", {"file": "zmeu"})
+    made = translator.create_multilingual_glossary("menus", [first])
+    more = MultilingualGlossaryDictionaryEntries("EN", "RO", {"disk": "farfurie", "file": "dosar"})
+    changed = translator.update_multilingual_glossary_dictionary(made, more)
+    assert changed.dictionaries[0].entry_count == 2
+    assert translator.update_multilingual_glossary_name(made, "others").name == "others"
+    [section] = translator.get_multilingual_glossary_entries(made, "EN", "RO").dictionaries
+    assert str(section.entries).split("\n") == ["disk\tfarfurie", "file\tdosar"]  # the client leaves TSV as it is
+    replaced = translator.replace_multilingual_glossary_dictionary(made, first)
+    assert replaced.entry_count == 1
+    one = translator.translate_text("Open the file.", source_lang="EN", target_lang="RO", glossary=made)
+    assert isinstance(one, deepl.TextResult)
+    assert "zmeu" in one.text
+    translator.delete_multilingual_glossary_dictionary(made, source_lang="EN", target_lang="RO")
+    assert translator.get_multilingual_glossary(made.glossary_id).dictionaries == []
+    assert made.glossary_id in [glossary.glossary_id for glossary in translator.list_multilingual_glossaries()]
+    translator.delete_multilingual_glossary(made)
+    assert [(one.source_lang, one.target_lang) for one in translator.get_glossary_languages()] == [("en", "ro")]
+
+
+def test_ten_thousand_entries_are_stored_and_used(translator: deepl.DeepLClient) -> None:
+    entries = {f"term{number}": f"cuvant{number}" for number in range(10_000)} | {"file": "zmeu"}
+    made = translator.create_glossary("large", "EN", "RO", entries)
+    assert made.entry_count == 10_001
+    one = translator.translate_text("Open the file.", source_lang="EN", target_lang="RO", glossary=made)
+    assert isinstance(one, deepl.TextResult)
+    assert "zmeu" in one.text
+    assert len(translator.get_glossary_entries(made)) == 10_001
+    translator.delete_glossary(made)
+
+
+CATALOGUE = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "Open the file."\nmsgstr ""\n'
+
+
+def test_documents(translator: deepl.DeepLClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _, sleep=time.sleep: sleep(0.1))  # the client polls every five seconds
+    glossary = translator.create_glossary("menus", "EN", "RO", {"file": "zmeu"})
+    handle = translator.translate_document_upload(
+        CATALOGUE, filename="../../etc/menus.po", source_lang="EN", target_lang="RO", glossary=glossary
+    )
+    status = translator.translate_document_wait_until_done(handle, timeout_s=30)
+    assert status.done
+    assert status.billed_characters == len("Open the file.")
+    output = io.BytesIO()
+    translator.translate_document_download(handle, output)
+    assert "zmeu" in output.getvalue().decode()
+    with pytest.raises(deepl.DeepLException):
+        translator.translate_document_get_status(deepl.DocumentHandle(handle.document_id, "wrong"))
+
+
+def test_documents_that_cannot_be_read_are_refused(translator: deepl.DeepLClient) -> None:
+    for name, content in (("a.exe", "x"), ("a.docx", "no archive"), ("a.xlf", "<xliff")):
+        with pytest.raises(deepl.DeepLException):
+            translator.translate_document_upload(content, filename=name, target_lang="RO")

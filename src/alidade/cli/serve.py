@@ -45,6 +45,12 @@ def serve(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes that translate.", show_default="one a core")
     ] = None,
+    waiting: Annotated[
+        int, typer.Option("--waiting", min=1, help="Texts that may wait; beyond them the answer is 429.")
+    ] = 4000,
+    body_seconds: Annotated[
+        float, typer.Option("--body-seconds", min=0.1, help="A client has so long to send its request.")
+    ] = 30.0,
     url: Annotated[
         str | None, typer.Option("--url", help="The address that clients know, if something stands in front.")
     ] = None,
@@ -64,7 +70,7 @@ def serve(
         require_package(package, "serve", "`alidade serve`")
     from alidade.parallel import available_cores
     from alidade.server.app import bind, check_host, make_service, serve
-    from alidade.server.settings import ServerSettings, default_database
+    from alidade.server.settings import Limits, ServerSettings, default_database
     from alidade.server.store import Store
 
     path = database or default_database()
@@ -74,7 +80,10 @@ def serve(
     listening = bind(host, port)
     shown = f"[{host}]" if ":" in host else host
     address = (url or f"http://{shown}:{listening.getsockname()[1]}").rstrip("/")
-    service = make_service(ServerSettings(path, tuple(models or [None]), workers or available_cores(), address=address))
+    limits = Limits(waiting_texts=waiting, body_seconds=body_seconds)
+    service = make_service(
+        ServerSettings(path, tuple(models or [None]), workers or available_cores(), address=address, limits=limits)
+    )
     pairs = ", ".join([f"{source} to {target}" for source, target in service.catalogue.pairs])
     typer.echo(f"alidade: {pairs} on {address} (what it can do: {address}/docs)")
     serve(service, listening)

@@ -14,12 +14,14 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from alidade import __version__
 from alidade.errors import AlidadeError
-from alidade.server import deepl, own
+from alidade.server import deepl, deepl_glossaries, dictionaries, document_routes, libretranslate, own
 from alidade.server.answers import answers
+from alidade.server.documents import DocumentRunner
 from alidade.server.edge import LOOPBACK, Edge, error_body
 from alidade.server.reading import sentence
 from alidade.server.service import RETRY_SECONDS, Refusal, Service
@@ -50,7 +52,7 @@ def make_app(service: Service) -> FastAPI:
         separate_input_output_schemas=False,
     )
     app.state.service = service
-    for interface in (own, deepl):
+    for interface in (own, dictionaries, document_routes, deepl, deepl_glossaries, libretranslate):
         app.include_router(interface.router)
     _add_health(app, service)
     _add_error_handlers(app)
@@ -112,6 +114,20 @@ def _add_error_handlers(app: FastAPI) -> None:
         return answer(request, 500, "this text could not be translated; the server's log says why")
 
 
+_READ_BY_HAND: tuple[type[BaseModel], ...] = (
+    deepl.TranslateRequest,
+    deepl_glossaries.GlossaryRequest,
+    dictionaries.ImportRequest,
+    document_routes.DeeplDocumentRequest,
+    document_routes.DocumentKey,
+    document_routes.DocumentRequest,
+    libretranslate.LibreRequest,
+    libretranslate.DetectRequest,
+    libretranslate.FileRequest,
+)
+"""What comes as JSON or as a form, so that FastAPI does not know it."""
+
+
 def _describe_truly(app: FastAPI) -> None:
     """The schema without the 422 that FastAPI adds everywhere and that we never answer."""
     generate = app.openapi
@@ -124,7 +140,7 @@ def _describe_truly(app: FastAPI) -> None:
         components = schema.setdefault("components", {}).setdefault("schemas", {})
         for name in ("HTTPValidationError", "ValidationError"):
             components.pop(name, None)
-        for model in deepl.MODELS:
+        for model in _READ_BY_HAND:
             described = model.model_json_schema(ref_template="#/components/schemas/{model}")
             components |= described.pop("$defs", {}) | {model.__name__: described}
         return schema
@@ -167,7 +183,10 @@ def serve(service: Service, listening: socket.socket) -> None:
 
 
 def make_service(settings: ServerSettings) -> Service:
-    return Service(settings)
+    """A service that can translate texts and documents; it starts with the application."""
+    service = Service(settings)
+    service.documents = DocumentRunner(service)
+    return service
 
 
 def _start_log() -> None:

@@ -178,7 +178,3 @@ def usage(service: Served, key: Asker) -> Usage:
 def timestamp(seconds: float) -> str:
     """With fractional seconds and a zone, without which the client fails."""
     return dt.datetime.fromtimestamp(seconds, dt.UTC).isoformat(timespec="microseconds")
-
-
-MODELS: tuple[type[BaseModel], ...] = (TranslateRequest,)
-"""Read by hand, so FastAPI does not know them."""

@@ -8,6 +8,7 @@ each answer is counted and written to the log, without texts.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import time
@@ -21,6 +22,7 @@ from alidade.server.service import RETRY_SECONDS, Refusal, Service
 
 access_log = logging.getLogger("alidade.access")
 
+DRAINING_SECONDS = 2.0
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _UPLOADS = ("/v2/document", "/translate_file", "/api/documents", "/api/dictionaries/import")
 
@@ -130,9 +132,21 @@ class _Exchange:
     async def refuse(self, refusal: Refusal) -> None:
         if self._status:  # the answer has begun
             return
+        if refusal.status == 413:
+            await self._drain()
         headers = refusal.headers | ({} if self._body_is_read else {"Connection": "close"})
         response = JSONResponse(error_body(self._scope["path"], refusal.message), refusal.status, headers)
         await response(self._scope, self._receive, self.send)
+
+    async def _drain(self) -> None:
+        """Let a client finish sending, within bounds: one whose connection is reset never reads why."""
+        size = 0
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DRAINING_SECONDS):
+                while not self._body_is_read and size < self._service.limits.upload_bytes:
+                    message = await self._receive()
+                    size += len(message.get("body", b""))
+                    self._body_is_read = not message.get("more_body", False)
 
     def record(self) -> None:
         self._service.num_buffered -= self._num_buffered

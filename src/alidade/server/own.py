@@ -296,7 +296,18 @@ _STREAM_ANSWER: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Events `sentence` with JSON like a translation's, `start` and `end` (characters of the text) "
         "added; then an event `done`.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": {
+            "text/event-stream": {
+                "schema": {
+                    "type": "object",
+                    "properties": {
+                        "event": {"type": "string", "enum": ["sentence", "done", "error"]},
+                        "data": {"type": "string"},
+                    },
+                    "required": ["event", "data"],
+                }
+            }
+        },
     }
 }
 

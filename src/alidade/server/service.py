@@ -8,7 +8,7 @@ import logging
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, Protocol
 
 from fastapi import Request
 
@@ -37,6 +37,14 @@ class Refusal(Exception):  # noqa: N818  # an answer, not an accident
         self.headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
 
 
+class Documents(Protocol):
+    """Whoever translates what waits in the store."""
+
+    def start(self) -> None: ...
+    def stop(self, seconds: float) -> None: ...
+    def wake(self) -> None: ...
+
+
 class Service:
     """One running server."""
 
@@ -46,6 +54,8 @@ class Service:
         self.store = Store(settings.database)
         self.metrics = Metrics()
         self.queue = Queue(self._start_worker, settings.workers, settings.batch_size, settings.limits, self.metrics)
+        self.documents: Documents
+        """Set when the service is put together: documents need the service, and it only wakes and stops them."""
         self.num_buffered = 0
         """Bytes of requests in memory."""
 
@@ -58,10 +68,12 @@ class Service:
 
     def start(self) -> None:
         self.queue.start()
+        self.documents.start()
 
     def stop(self, seconds: float) -> None:
         """Finish what is under way, refuse the rest."""
         self.queue.close(seconds)
+        self.documents.stop(seconds)
         self.store.close()
 
     # Who asks

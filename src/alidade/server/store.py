@@ -18,12 +18,14 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from alidade.dictionary.entries import Entry
 from alidade.errors import AlidadeError
 from alidade.text.languages import primary_language
-from alidade.translator import Mode
+
+if TYPE_CHECKING:
+    from alidade.translator import Mode
 
 State = Literal["queued", "translating", "done", "error"]
 
@@ -280,14 +282,20 @@ class Store:
     # Documents
 
     def add_document(
-        self, owner: str, name: str, languages: tuple[str, str], dictionary: str | None, content: bytes
+        self,
+        owner: str,
+        name: str,
+        languages: tuple[str, str],
+        dictionary: str | None,
+        content: bytes,
+        characters: int,
     ) -> tuple[str, str]:
         """Its id, and the secret that its owner shows to get it."""
         identity, secret = secrets.token_hex(16), secrets.token_hex(32)
         with self._writing() as connection:
             connection.execute(
-                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', '', 0, ?, ?, NULL)",
-                (identity, owner, _hash(secret), name, *languages, dictionary, time.time(), content),
+                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', '', ?, ?, ?, NULL)",
+                (identity, owner, _hash(secret), name, *languages, dictionary, characters, time.time(), content),
             )
         return identity, secret
 
@@ -323,11 +331,10 @@ class Store:
             connection.execute("UPDATE documents SET state = 'translating' WHERE id = ?", (rows[0][0],))
         return StoredDocument(*rows[0][:-1]), rows[0][-1]
 
-    def finish_document(self, identity: str, result: bytes, characters: int) -> None:
+    def finish_document(self, identity: str, result: bytes) -> None:
         with self._writing() as connection:
             connection.execute(
-                "UPDATE documents SET state = 'done', result = ?, characters = ?, content = x'' WHERE id = ?",
-                (result, characters, identity),
+                "UPDATE documents SET state = 'done', result = ?, content = x'' WHERE id = ?", (result, identity)
             )
 
     def fail_document(self, identity: str, message: str) -> None:
