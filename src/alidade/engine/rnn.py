@@ -19,14 +19,9 @@ import numpy as np
 from alidade.config import RnnJumpsSettings, RnnSettings
 from alidade.engine.cache import Grid, Ints
 from alidade.engine.graph import Array, Floats, Graph, Precision, Session, Value
+from alidade.engine.jumps import PositionInputs, write_position_logp
+from alidade.engine.layers import Memory, pick_states, source_mask
 from alidade.engine.output import OutputLayer
-from alidade.engine.transformer import (
-    Memory,
-    PositionInputs,
-    pick_states,
-    source_mask,
-    write_position_logp,
-)
 from alidade.engine.weights import Weights
 from alidade.search.roles import Asked, RowPieces
 from alidade.text.vocabulary import PAD

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from alidade.config import AlignmentSettings, LexicalSettings, TransformerJumpsSettings, TransformerSettings
 from alidade.engine.graph import Precision, has_wide_int8
+from alidade.engine.jumps import AlignmentTransformer
 from alidade.engine.rnn import AlignmentRnn, LexicalRnn
 from alidade.engine.shapes import check_weights
-from alidade.engine.transformer import AlignmentTransformer, LexicalTransformer
+from alidade.engine.transformer import LexicalTransformer
 from alidade.engine.weights import Weights
 from alidade.errors import ModelError
 from alidade.model_folder import ModelFolder

@@ -1,0 +1,257 @@
+"""What the self-attentive models' graphs are made of: embeddings, layers, caches, the source's memory.
+
+The same equations as in `models/`, from the same weights; tests hold the two together.
+
+Dimensions: B sentences, K beam, T queries of a sentence, S source, n slots, D width, H heads, d = D / H.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from alidade.config import (
+    Activation,
+    PositionRates,
+    SourceStart,
+)
+from alidade.engine.cache import MASKED, Ancestors, Cache, Ints, pick_hypotheses
+from alidade.engine.graph import Array, Floats, Graph, Value
+from alidade.engine.weights import Weights
+from alidade.text.vocabulary import PAD
+
+GELU_SLOPE = 1.702
+"""x sigmoid(1.702 x) is what Marian calls gelu."""
+
+
+def position_encodings(length: int, width: int, rates_of: PositionRates = "original") -> Floats:
+    """Sinusoids, (length, width): first the sines, then the cosines."""
+    last = width if rates_of == "original" else width - 2
+    rates = np.exp(np.arange(0, width, 2) * (-math.log(10_000.0) / last))
+    angles = np.arange(length)[:, None] * rates
+    encodings: Floats = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)[:, :width].astype(np.float32)
+    return encodings
+
+
+class Embedding:
+    """Piece embeddings, scaled, plus position encodings."""
+
+    def __init__(self, weight: Floats, position_rates: PositionRates = "original") -> None:
+        self._table = weight * np.float32(math.sqrt(weight.shape[1]))
+        self._rates: PositionRates = position_rates
+        self._encodings = position_encodings(256, weight.shape[1], position_rates)
+
+    def sequences(self, pieces: Ints, *, skips_first: bool = False) -> Floats:
+        """(B, S) -> (B, S, D), at the positions 0, 1, ...; skips_first: at 0, 0, 1, ..."""
+        encodings = self._until(pieces.shape[1])[: pieces.shape[1]]
+        if skips_first:
+            encodings = np.concatenate([encodings[:1], encodings[:-1]])
+        embedded: Floats = self._table[pieces] + encodings
+        return embedded
+
+    def step(self, pieces: Ints, position: int) -> Floats:
+        """(B, K) -> (B, K, D), all at one position."""
+        embedded: Floats = self._table[pieces] + self._until(position + 1)[position]
+        return embedded
+
+    def _until(self, length: int) -> Floats:
+        if length > len(self._encodings):
+            self._encodings = position_encodings(2 * length, self._encodings.shape[1], self._rates)
+        return self._encodings
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What all layers of a model share."""
+
+    width: int
+    heads: int
+    pre_norm: bool
+    activation: Activation = "relu"
+    norm_epsilon: float = 1e-5
+
+    @property
+    def head_width(self) -> int:
+        return self.width // self.heads
+
+    def by_heads(self, places: str) -> list[str | int]:
+        """Dimensions of keys or values at so many places of each sentence."""
+        return ["B", self.heads, places, self.head_width]
+
+
+class Layers:
+    """Writes the layers of a transformer into a graph."""
+
+    def __init__(self, graph: Graph, shape: Shape) -> None:
+        self.graph, self.shape = graph, shape
+
+    def linear(self, x: Value, weights: Weights) -> Value:
+        return self.graph.linear(x, weights["weight"], weights.optional("bias"))
+
+    def norm(self, x: Value, weights: Weights) -> Value:
+        return self.graph.norm(x, weights["weight"], weights["bias"], self.shape.norm_epsilon)
+
+    def pre(self, x: Value, residual: Weights) -> Value:
+        """What a sublayer reads."""
+        return self.norm(x, residual.at("norm")) if self.shape.pre_norm else x
+
+    def queries(self, x: Value, residual: Weights, weights: Weights) -> Value:
+        """Queries, and whatever stands beside them, from what a sublayer reads; attention's scale is theirs already."""
+        weight, bias = weights["weight"].copy(), weights["bias"].copy()
+        scale = np.float32(self.shape.head_width**-0.5)
+        weight[: self.shape.width] *= scale
+        bias[: self.shape.width] *= scale
+        return self.graph.linear(self.pre(x, residual), weight, bias)
+
+    def post(self, x: Value, y: Value, residual: Weights) -> Value:
+        """What the next sublayer gets."""
+        total = Value(self.graph.Add(x, y))
+        return total if self.shape.pre_norm else self.norm(total, residual.at("norm"))
+
+    def final_norm(self, x: Value, weights: Weights) -> Value:
+        """Pre-norm stacks end with a norm; post-norm ones have it already."""
+        return self.norm(x, weights.at("norm")) if self.shape.pre_norm else x
+
+    def feed(self, x: Value, layer: Weights) -> Value:
+        """The feed-forward sublayer."""
+        expanded = self.linear(self.pre(x, layer.at("feed_forward_residual")), layer.at("feed_forward.expand"))
+        hidden = self._activate(expanded)
+        return self.post(x, self.linear(hidden, layer.at("feed_forward.contract")), layer.at("feed_forward_residual"))
+
+    def _activate(self, x: Value) -> Value:
+        graph = self.graph
+        if self.shape.activation == "relu":
+            return Value(graph.Relu(x))
+        gate = x if self.shape.activation == "swish" else graph.Mul(x, graph.constant(GELU_SLOPE))
+        return Value(graph.Mul(x, graph.Sigmoid(gate)))
+
+    def split_heads(self, x: Value) -> Value:
+        """(B, T, D) -> (B, H, T, d)"""
+        return Value(self.graph.Transpose(self.graph.reshape(x, 0, 0, self.shape.heads, -1), perm=[0, 2, 1, 3]))
+
+    def join_heads(self, x: Value) -> Value:
+        """(B, H, T, d) -> (B, T, D)"""
+        return self.graph.reshape(self.graph.Transpose(x, perm=[0, 2, 1, 3]), 0, 0, self.shape.width)
+
+    def multiply_keys(self, queries: Value, keys: Value) -> Value:
+        """Energies: (B, H, T, d), (B, H, n, d) -> (B, H, T, n)"""
+        return Value(self.graph.FusedMatMul(queries, keys, transB=1))
+
+    def encoder(self, x: Value, mask: Value, weights: Weights, num_layers: int) -> Value:
+        """(B, S, D) -> h, (B, S, D)."""
+        graph = self.graph
+        for number in range(num_layers):
+            layer = weights.at(f"layers.{number}")
+            inputs = self.queries(x, layer.at("self_residual"), layer.at("self_attention.inputs"))
+            queries, keys, values = [self.split_heads(p) for p in graph.op("Split", inputs, num_outputs=3, axis=-1)]
+            attention = graph.Softmax(graph.Add(self.multiply_keys(queries, keys), mask), axis=-1)
+            context = self.linear(self.join_heads(graph.MatMul(attention, values)), layer.at("self_attention.output"))
+            x = self.feed(self.post(x, context, layer.at("self_residual")), layer)
+        return self.final_norm(x, weights)
+
+    def attend_history(self, inputs: Value, keys: Value, values: Value, mask: Value) -> Value:
+        """Attention of a step's queries to the history of their hypotheses and to themselves.
+
+        inputs: queries, keys and values side by side, (B, T, 3 * D); keys, values: of the slots, (B, H, n, d); mask:
+        (B, 1, T, n). Returns (B, T, D).
+        """
+        graph = self.graph
+        queries, own_keys, own_values = [
+            self.split_heads(part) for part in graph.op("Split", inputs, num_outputs=3, axis=-1)
+        ]
+        energies = graph.Add(self.multiply_keys(queries, keys), mask)  # (B, H, T, n)
+        own = graph.ReduceSum(graph.Mul(queries, own_keys), graph.ints(-1), keepdims=1)  # (B, H, T, 1)
+        weights = graph.Softmax(graph.Concat(energies, own, axis=-1), axis=-1)
+        history = graph.Slice(weights, graph.ints(0), graph.ints(-1), graph.ints(-1))
+        itself = graph.Slice(weights, graph.ints(-1), graph.ints(2**31), graph.ints(-1))
+        context = graph.Add(graph.MatMul(history, values), graph.Mul(itself, own_values))
+        return self.join_heads(context)
+
+    def attend_source(self, queries: Value, keys: Value, values: Value, mask: Value) -> tuple[Value, Value]:
+        """What queries find in the source, (B, T, D) both, and their attention, summed over heads, (B, T, S)."""
+        graph = self.graph
+        energies = self.multiply_keys(self.split_heads(queries), keys)
+        attention = graph.Softmax(graph.Add(energies, mask), axis=-1)  # (B, H, T, S)
+        context = self.join_heads(graph.MatMul(attention, values))
+        return context, Value(graph.ReduceSum(attention, graph.ints(1), keepdims=0))
+
+    def keys_values(self, inputs: Value) -> Value:
+        """What a slot remembers, side by side: (..., 3 * D) -> (..., 2 * D)."""
+        return Value(
+            self.graph.Slice(inputs, self.graph.ints(self.shape.width), self.graph.ints(2**31), self.graph.ints(-1))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What is known of the source sentences of a batch."""
+
+    arrays: dict[str, Array]
+    """Inputs of the step's graphs that depend on the source alone; the first dimension is the sentence."""
+    lengths: Ints
+    """(B,) source pieces with `<s>` and `</s>`."""
+
+    def keep(self, sentences: Ints) -> Memory:
+        return Memory({name: array[sentences] for name, array in self.arrays.items()}, self.lengths[sentences])
+
+
+def source_mask(source: Ints, *, skips_first: bool = False) -> tuple[Floats, Ints]:
+    """(B, 1, 1, S), `MASKED` at padding (and at position 0), and the lengths, (B,)."""
+    is_padding = source == PAD
+    lengths = source.shape[1] - is_padding.sum(axis=1)
+    if skips_first:
+        is_padding[:, 0] = True
+    return np.where(is_padding, np.float32(MASKED), np.float32(0))[:, None, None], lengths
+
+
+def with_start(source: Ints, start: SourceStart) -> Ints:
+    """What the encoder reads: (B, S) with another piece in the place of `<s>`, if it has one."""
+    if not isinstance(start, int):
+        return source
+    changed = source.copy()
+    changed[:, 0] = start
+    return changed
+
+
+class History:
+    """The caches of all layers of a decoder, and the mask that they share."""
+
+    def __init__(self, shape: Shape, num_layers: int, num_sentences: int) -> None:
+        self._ancestors = Ancestors(num_sentences)
+        self._caches = [Cache(num_sentences, shape.heads, shape.head_width) for _ in range(num_layers)]
+
+    @property
+    def step(self) -> int:
+        return self._ancestors.step
+
+    @property
+    def mask(self) -> Floats:
+        """(B, K, n)"""
+        return self._ancestors.mask
+
+    def of_layer(self, number: int) -> dict[str, Array]:
+        """What a layer's graph reads."""
+        return {f"keys_{number}": self._caches[number].keys, f"values_{number}": self._caches[number].values}
+
+    def commit(self, parents: Ints, keys_values: Sequence[Floats]) -> None:
+        """keys_values: of each layer, (B, K, 2 * D), of the step that made the next beam's hypotheses."""
+        first = self._ancestors.num_used
+        slots = self._ancestors.reorder(parents)
+        for cache, of_layer in zip(self._caches, keys_values, strict=True):
+            cache.write(first, of_layer, self._ancestors.room)
+            if slots is not None:
+                cache.keep_slots(slots, self._ancestors.room)
+
+    def keep(self, sentences: Ints) -> None:
+        self._ancestors.keep(sentences)
+        for cache in self._caches:
+            cache.keep(sentences)
+
+
+def pick_states(states: Floats, positions: Ints) -> Floats:
+    """h_{b_i}: states (B, S, D) at positions (B, K) -> (B, K, D)."""
+    picked: Floats = pick_hypotheses(states, positions)
+    return picked
