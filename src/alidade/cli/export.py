@@ -17,11 +17,11 @@ def export(
     model: OwnModelOption,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
     form: Annotated[
-        Literal["ctranslate2", "float16", "int8"],
+        Literal["ctranslate2", "hugging-face", "float16", "int8"],
         typer.Option("--format", help="Another engine's format, or how many bits a weight gets in our own."),
     ] = "ctranslate2",
 ) -> None:
-    """Write a model for CTranslate2, or as a smaller model folder.
+    """Write a model for CTranslate2 or Hugging Face, or as a smaller model folder.
 
     `--format int8` and `float16` write any system as a model folder of a quarter or half the size, which every command
     reads as it reads others; it is as fast as before. Translations are the same in
@@ -29,7 +29,11 @@ def export(
 
     `--format ctranslate2` writes the `transformer` baseline for CTranslate2. It needs the package ctranslate2, which
     then translates pieces, not text; it gives our search's translations with the options `length_penalty` (our
-    length_normalisation), `return_end_token=True` and `disable_unk=True`. Examples:
+    length_normalisation), `return_end_token=True` and `disable_unk=True`.
+
+    `--format hugging-face` writes a baseline as a folder of Hugging Face's MarianMTModel and MarianTokenizer. Those are
+    post-norm and read no `<s>`: an imported one of theirs does so, and one that was trained with `pre_norm = false`
+    and `source_start = "skipped"`. Examples:
 
         alidade export --model run/system --format int8 --output small
 
@@ -40,11 +44,20 @@ def export(
     folder = load_model_folder(model)
     if form == "ctranslate2":
         _export_ctranslate2(folder, output)
-        typer.echo(f"written to {output}")
+    elif form == "hugging-face":
+        _export_hugging_face(folder, output)
+    else:
+        copy_model_folder(folder, output, form)
+        before, after = ((path / WEIGHTS_FILE).stat().st_size / 1e6 for path in (model, output))
+        typer.echo(f"written to {output}: weights of {after:.1f} MB instead of {before:.1f} MB")
         return
-    copy_model_folder(folder, output, form)
-    before, after = ((path / WEIGHTS_FILE).stat().st_size / 1e6 for path in (model, output))
-    typer.echo(f"written to {output}: weights of {after:.1f} MB instead of {before:.1f} MB")
+    typer.echo(f"written to {output}")
+
+
+def _export_hugging_face(folder: ModelFolder, output: Path) -> None:
+    from alidade.exchange.hugging_face import export_hugging_face
+
+    export_hugging_face(folder, output)
 
 
 def _export_ctranslate2(folder: ModelFolder, output: Path) -> None:

@@ -7,16 +7,18 @@ without `<s>`, starts decoding from `<pad>`, whose embedding is nothing, and has
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
 from alidade.config import Activation, NormalisationSettings, SearchSettings, TransformerSettings, parse_settings
 from alidade.errors import AlidadeError, require_package
-from alidade.exchange.vocabulary import JoinedVocabulary, join_vocabulary
+from alidade.exchange.vocabulary import NEVER, SPECIAL, JoinedVocabulary, for_running_text, join_vocabulary
 from alidade.exchange.weights import (
     Floats,
     ImportedModel,
@@ -27,7 +29,9 @@ from alidade.exchange.weights import (
     in_order,
     our_weights,
 )
-from alidade.io import read_json
+from alidade.io import read_json, write_folder_aside, write_json
+from alidade.model_folder import ModelFolder, write_weights
+from alidade.text.vocabulary import BOS, EOS, UNK
 
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
@@ -228,3 +232,121 @@ def _search_settings(folder: Path, config: Mapping[str, Any]) -> SearchSettings:
     if isinstance(power, int | float):
         values["length_normalisation"] = power
     return parse_settings(SearchSettings, values, source=str(path))
+
+
+# The other way.
+
+
+def export_hugging_face(folder: ModelFolder, output: Path) -> None:
+    """Write a baseline as a folder that `MarianMTModel` and `MarianTokenizer` read."""
+    settings = _exportable(folder)
+    pieces = [folder.source_subwords.piece(number) for number in range(len(folder.source_subwords))]
+    order = [EOS, UNK, *range(len(SPECIAL), len(pieces)), BOS]
+    vocabulary = {"<pad>" if number == BOS else pieces[number]: row for row, number in enumerate(order)}
+    weights = folder.weights_of("lexical")
+    with write_folder_aside(output) as aside:
+        write_json(aside / CONFIG_FILE, _config(settings, len(order)))
+        write_json(aside / "generation_config.json", _generation_config(folder.search, len(order) - 1))
+        write_json(aside / "vocab.json", vocabulary)
+        languages = folder.source_subwords.language, folder.target_subwords.language
+        write_json(
+            aside / "tokenizer_config.json",
+            {"source_lang": languages[0], "target_lang": languages[1], "tokenizer_class": "MarianTokenizer"},
+        )
+        write_weights(aside / WEIGHTS_FILE, _their_weights(weights, settings, order))
+        (aside / WEIGHTS_FILE).chmod((aside / CONFIG_FILE).stat().st_mode)
+        for side, subwords in (("source", folder.source_subwords), ("target", folder.target_subwords)):
+            (aside / f"{side}.spm").write_bytes(for_running_text(subwords.model))
+
+
+def _exportable(folder: ModelFolder) -> TransformerSettings:
+    settings = folder.description.lexical
+    if not isinstance(settings, TransformerSettings) or settings.kind != "transformer":
+        raise AlidadeError(f"{folder.path}: only a `transformer` baseline can be written for Hugging Face")
+    needed = {"pre_norm": False, "tied_embeddings": "all", "norm_epsilon": 1e-5}
+    needed |= {"position_rates": "original", "source_start": "skipped"}
+    for name, value in needed.items():
+        if getattr(settings, name) != value:
+            raise AlidadeError(
+                f"{folder.path}: Hugging Face's Marian models have {name} = {json.dumps(value)}, this one has "
+                f"{json.dumps(getattr(settings, name))}; a model to export must be trained so"
+            )
+    return settings
+
+
+def _config(settings: TransformerSettings, num_rows: int) -> dict[str, Any]:
+    activations = {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}
+    stacks = {
+        f"{stack}_{name}": value
+        for stack, layers in (("encoder", settings.encoder_layers), ("decoder", settings.decoder_layers))
+        for name, value in (
+            ("layers", layers),
+            ("ffn_dim", settings.feed_forward),
+            ("attention_heads", settings.heads),
+        )
+    }
+    return {
+        "architectures": ["MarianMTModel"],
+        **EXPECTED,
+        **stacks,
+        "activation_function": activations[settings.activation],
+        "d_model": settings.width,
+        "vocab_size": num_rows,
+        "decoder_vocab_size": num_rows,
+        "share_encoder_decoder_embeddings": True,
+        "is_encoder_decoder": True,
+        "max_position_embeddings": 1024,
+        "eos_token_id": 0,
+        "forced_eos_token_id": 0,
+        "pad_token_id": num_rows - 1,
+        "decoder_start_token_id": num_rows - 1,
+        "dropout": settings.dropout,
+    }
+
+
+def _generation_config(search: SearchSettings, pad: int) -> dict[str, Any]:
+    """Our search: it writes no `<unk>`, and stops when as many translations have ended as the beam is wide."""
+    return {
+        "num_beams": search.beam_size,
+        "length_penalty": search.length_normalisation,
+        "early_stopping": search.beam_size > 1,
+        "bad_words_ids": [[1], [pad]],
+        "max_length": 512,
+        "eos_token_id": 0,
+        "pad_token_id": pad,
+        "decoder_start_token_id": pad,
+    }
+
+
+def _their_weights(weights: Mapping[str, Floats], settings: TransformerSettings, order: list[int]) -> dict[str, Floats]:
+    """Our weights under their names. order: our number of each of their rows; the last, `<pad>`, starts decoding."""
+    bias = weights["lexical.output.bias"][order]
+    bias[-1] = NEVER
+    found = {
+        "model.shared.weight": weights["lexical.encoder.embedding.weight"][order],
+        "final_logits_bias": bias[None],
+    }
+    for stack, num_layers in (("encoder", settings.encoder_layers), ("decoder", settings.decoder_layers)):
+        for layer in range(num_layers):
+            for name, parts in _OURS.items():
+                if stack == "decoder" or not name.startswith("source"):
+                    for kind in ("weight", "bias"):
+                        together = weights[f"lexical.{stack}.layers.{layer}.{name}.{kind}"]
+                        for part, weight in zip(parts, np.split(together, len(parts)), strict=True):
+                            found[f"model.{stack}.layers.{layer}.{part}.{kind}"] = np.ascontiguousarray(weight)
+    return found
+
+
+_OURS = {
+    "self_attention.inputs": [_PARTS[f"self.{part}"] for part in "qkv"],
+    "self_attention.output": [_PARTS["self.o"]],
+    "self_residual.norm": [_NORMS["self"]],
+    "source_attention.query": [_PARTS["source.q"]],
+    "source_attention.keys_values": [_PARTS[f"source.{part}"] for part in "kv"],
+    "source_attention.output": [_PARTS["source.o"]],
+    "source_residual.norm": [_NORMS["source"]],
+    "feed_forward.expand": [_PARTS["expand"]],
+    "feed_forward.contract": [_PARTS["contract"]],
+    "feed_forward_residual.norm": [_NORMS["feed"]],
+}
+"""What each part of a layer of ours is made of."""

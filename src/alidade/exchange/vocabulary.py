@@ -109,6 +109,20 @@ def sentencepiece_order(path: Path) -> list[str]:
     return [entry.piece for entry in _read_model(path).pieces]
 
 
+def for_running_text(model: bytes) -> bytes:
+    """A sentencepiece model of ours for programs that give it whole texts; the other side's pieces are left out."""
+    from sentencepiece import sentencepiece_model_pb2
+
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model)  # type: ignore[attr-defined]  # made at run time
+    own = [entry for entry in proto.pieces if not entry.piece.startswith(OTHER_SIDE)]
+    del proto.pieces[:]
+    proto.pieces.extend(own)
+    proto.trainer_spec.vocab_size = len(own)
+    proto.normalizer_spec.add_dummy_prefix = True
+    serialised: bytes = proto.SerializeToString(deterministic=True)
+    return serialised
+
+
 def _is_segment(entry: Any) -> bool:
     """Whether text may be segmented into this piece."""
     return entry.type in (entry.NORMAL, entry.USER_DEFINED, entry.BYTE)
