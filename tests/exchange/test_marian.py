@@ -201,6 +201,12 @@ def test_damaged_releases(tmp_path: Path) -> None:
     assert_refused("not valid YAML")
     (release / "opus.vocab.yml").write_text("!!python/object/apply:os.system ['touch ran']")
     assert_refused("a YAML mapping is needed")
+    (release / "opus.vocab.yml").write_text("[" * 200_000)
+    assert_refused("nested too deeply")
+    (release / "opus.vocab.yml").write_text("a: &x 0\nb: *x\n")
+    assert_refused("aliases")
+    (release / "opus.vocab.yml").write_text("[a, b]: 0\n")
+    assert_refused("keys must be texts")
     (release / "source.spm").unlink()
     assert_refused(r"source\.spm: is missing")
     (release / "decoder.yml").write_text(yaml.dump({"models": ["a.npz", "b.npz"]}))
@@ -209,6 +215,10 @@ def test_damaged_releases(tmp_path: Path) -> None:
     assert_refused("/etc/passwd, which decoder.yml names, is missing")
     np.savez(model, Wemb=np.array([{"a": 1}], dtype=object))
     assert_refused("not of numbers alone")
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999,), }".ljust(117) + b"\n"
+    with zipfile.ZipFile(model, "w") as archive:
+        archive.writestr("Wemb.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(64))
+    assert_refused("damaged")
     np.savez(model, Wemb=np.zeros((3, 3)))
     assert_refused("no model of Marian")
     weights = dict(np.load(model.parent / "opus.npz"))

@@ -37,6 +37,8 @@ OPTIONS = "special:model.yml"
 EPSILON = 1e-6
 MAX_EXPANSION = 100
 """A file that is so many times as large as in its archive is no model."""
+DEEPEST = 20
+"""So deeply YAML may be nested."""
 EXPECTED: dict[str, tuple[str, ...]] = {
     "type": ("transformer",),
     "transformer-decoder-autoreg": ("self-attention",),
@@ -106,15 +108,18 @@ def unpacked(path: Path) -> Iterator[Path]:
                 for member in archive.infolist():
                     _check_member(path, member)
                 archive.extractall(folder)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        except _DAMAGED as error:
             raise AlidadeError(f"{path}: not a zip file, or a damaged one ({error})") from None
         yield _innermost(Path(folder))
+
+
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
 
 def _check_member(path: Path, member: zipfile.ZipInfo) -> None:
     name = PurePosixPath(member.filename.replace("\\", "/"))
     is_link = (member.external_attr >> 28) == 0xA
-    if name.is_absolute() or ".." in name.parts or name.parts[0].endswith(":") or is_link:
+    if name.is_absolute() or ".." in name.parts or not name.parts or name.parts[0].endswith(":") or is_link:
         raise AlidadeError(f"{path}: refused, since it would write outside of its folder: {member.filename}")
     if member.file_size > MAX_EXPANSION * max(member.compress_size, 1 << 16):
         raise AlidadeError(f"{path}: refused, since {member.filename} is too large for what it is packed in")
@@ -133,20 +138,53 @@ def is_marian(folder: Path) -> bool:
 def read_npz(path: Path) -> Stored:
     """Arrays of numbers; an array of Python objects, which could run code, is refused."""
     try:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                _check_member(path, member)
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             return Stored(path, {name: file[name] for name in file.files})
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError, AttributeError) as error:
+    except (*_DAMAGED, ValueError, KeyError, AttributeError, MemoryError, SyntaxError) as error:
         raise AlidadeError(f"{path}: damaged, cut short or not of numbers alone ({error})") from None
 
 
 def read_yaml(text: str, source: Path | str) -> Any:
-    """YAML as strings, lists and mappings of them: "no" is a piece, not a truth value."""
+    """YAML as strings, lists and mappings of them: "no" is a piece, not a truth value, and no tag makes an object.
+
+    It is put together from the parser's events, since the loaders of the library crash on what is nested too deeply.
+    """
     yaml = require_package("yaml", "import", "reading a Marian model")
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
-        return yaml.load(text, Loader=loader)  # the base loader makes strings, lists and mappings
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        return _build(yaml, yaml.parse(text, Loader=loader), source)
+    except yaml.YAMLError as error:
         raise AlidadeError(f"{source}: not valid YAML: {str(error).splitlines()[0]}") from None
+
+
+def _build(yaml: Any, events: Iterator[Any], source: Path | str) -> Any:
+    """The value that the events of a document describe."""
+    whole: list[Any] = []
+    open_values: list[tuple[list[Any], bool]] = [(whole, False)]
+    """Of the values that have begun and not ended: what is in them, and whether they are mappings."""
+    for event in events:
+        if isinstance(event, yaml.ScalarEvent):
+            open_values[-1][0].append(event.value)
+        elif isinstance(event, yaml.SequenceStartEvent | yaml.MappingStartEvent):
+            open_values.append(([], isinstance(event, yaml.MappingStartEvent)))
+        elif isinstance(event, yaml.SequenceEndEvent | yaml.MappingEndEvent):
+            inside, is_mapping = open_values.pop()
+            open_values[-1][0].append(_mapping(inside, source) if is_mapping else inside)
+        elif isinstance(event, yaml.AliasEvent):
+            raise AlidadeError(f"{source}: YAML with aliases is not supported")
+        if len(open_values) > DEEPEST:
+            raise AlidadeError(f"{source}: not valid YAML for a model: it is nested too deeply")
+    return whole[0] if whole else None
+
+
+def _mapping(inside: list[Any], source: Path | str) -> dict[str, Any]:
+    keys = inside[::2]
+    if not all(isinstance(key, str) for key in keys):
+        raise AlidadeError(f"{source}: not valid YAML for a model: its keys must be texts")
+    return dict(zip(keys, inside[1::2], strict=True))
 
 
 def _read_yaml_mapping(path: Path) -> dict[str, Any]:
