@@ -83,6 +83,13 @@ def test_the_characters_of_a_month_end(guarded: Running, keys: dict[str, str]) -
     assert (usage.count, usage.limit) == (20, 20)
 
 
+def test_what_is_refused_is_not_counted(tmp_path: Path) -> None:
+    with running(tmp_path / "a.sqlite", "--workers", "1", "--waiting", "5") as server:
+        asked = {"text": ["Open."] * 6, "target_lang": "RO"}
+        assert httpx.post(f"{server.address}/v2/translate", json=asked).status_code == 429
+        assert httpx.get(f"{server.address}/v2/usage").json()["character_count"] == 0
+
+
 def test_nobody_sees_the_glossaries_of_another(guarded: Running, keys: dict[str, str]) -> None:
     office, small = (deepl.DeepLClient(keys[name], server_url=guarded.address) for name in ("office", "small"))
     made = office.create_glossary("own", "EN", "RO", {"file": "dosar"})

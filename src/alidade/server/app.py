@@ -152,9 +152,13 @@ def bind(host: str, port: int) -> socket.socket:
     """A listening socket, or an error in one sentence."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=1024)
+        listening = socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         raise AlidadeError(f"{host}, port {port}: cannot be listened on: {error.strerror or error}") from None
+    # Else the end of an answer waits up to 40 ms for the client to acknowledge its beginning. (asyncio does this only
+    # for sockets that it has made.)
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def check_host(host: str, has_keys: bool) -> None:

@@ -24,6 +24,7 @@ access_log = logging.getLogger("alidade.access")
 
 DRAINING_SECONDS = 2.0
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_QUEUED = ("/v2/translate", "/translate", "/api/translate", "/api/alternatives", "/api/align", "/api/check")
 _UPLOADS = ("/v2/document", "/translate_file", "/api/documents", "/api/dictionaries/import")
 
 
@@ -48,6 +49,7 @@ class Edge:
         try:
             exchange.check()
             await exchange.read_body()
+            exchange.check_room()
             await self.app(scope, exchange.receive, exchange.send)
         except Refusal as refusal:
             await exchange.refuse(refusal)
@@ -79,6 +81,11 @@ class _Exchange:
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > self._most_bytes:
             raise Refusal(413, f"a body of {length} bytes is too large; send at most {self._most_bytes}")
+
+    def check_room(self) -> None:
+        """Refuse before anything is parsed: when too much is asked for, this is what there is most to do of."""
+        if self._service.queue.is_full and self._scope["path"] in _QUEUED:
+            raise self._service.full_queue()
 
     def _check_host(self, host: str) -> None:
         name = urlsplit(f"//{host}").hostname if host and "@" not in host else None

@@ -219,13 +219,15 @@ class LanguagePair(BaseModel):
     can_inflect: bool
 
 
-def service_of(request: Request) -> Service:
+async def service_of(request: Request) -> Service:
+    """Not waiting for anything, but async: FastAPI would start a thread for it otherwise."""
     service: Service = request.app.state.service
     return service
 
 
-def key_of(request: Request) -> Key:
-    return service_of(request).authenticate(request)
+async def key_of(request: Request) -> Key:
+    service: Service = request.app.state.service
+    return service.authenticate(request)
 
 
 Served = Annotated[Service, Depends(service_of)]

@@ -109,6 +109,10 @@ class Queue:
         if self._start_error is not None:
             raise self._start_error
 
+    @property
+    def is_full(self) -> bool:
+        return len(self._waiting[0]) >= self._limits.waiting_texts
+
     def num_waiting(self) -> int:
         return len(self._waiting[0]) + len(self._waiting[1])
 

@@ -133,19 +133,22 @@ class Service:
         characters = self.check_texts([text.text for text in texts])
         self.check_texts([text.second for text in texts])
         request.state.num_texts, request.state.num_characters = len(texts), characters
-        self.bill(key, characters)
         futures = self.submit(work, texts)
         async with self.waiting_for(futures):
+            self.bill(key, characters)
             return await self._gather(request, futures)
 
     def submit(self, work: Work, texts: Sequence[Text]) -> list[Future[Any]]:
         try:
             return self.queue.submit(work, texts)
         except QueueFullError:
-            self.metrics.refused.labels("queue").inc()
-            raise Refusal(429, "too much is waiting to be translated; try again soon", RETRY_SECONDS) from None
+            raise self.full_queue() from None
         except ClosedError:
             raise Refusal(503, "the server is stopping; try again soon", RETRY_SECONDS) from None
+
+    def full_queue(self) -> Refusal:
+        self.metrics.refused.labels("queue").inc()
+        return Refusal(429, "too much is waiting to be translated; try again soon", RETRY_SECONDS)
 
     @contextlib.asynccontextmanager
     async def waiting_for(self, futures: Sequence[Future[Any]]) -> AsyncIterator[None]:

@@ -114,14 +114,14 @@ class Worker:
     def _alternatives(self, translator: Translator, work: Work, text: Text) -> dict[str, Any]:
         """The words that may follow a prefix, each with its share of the probability of what was found."""
         [best] = self._translate(translator, replace(work, num_best=WIDE), [text])
-        num_given = len(translator.model.target_subwords.encode(text.second).words)
+        subwords = translator.model.target_subwords
+        given = [word.text for word in subwords.encode(translator.model.normalise_target(text.second)).words]
         found: dict[str, tuple[float, str]] = {}
         for one in (best, *best.alternatives):
-            if len(one.target.words) > num_given and [word.text for word in one.target.words[:num_given]] == [
-                word.text for word in best.target.words[:num_given]
-            ]:
+            words = [word.text for word in one.target.words]
+            if len(words) > len(given) and words[: len(given)] == given:
                 probability = math.exp(one.lexical_score + one.alignment_score)
-                word = one.target.words[num_given].text
+                word = words[len(given)]
                 known = found.get(word, (0.0, one.text))
                 found[word] = known[0] + probability, known[1]
         total = sum(probability for probability, _ in found.values()) or 1.0
