@@ -36,6 +36,8 @@ def read_tbx(path: Path, languages: tuple[str, str] | None) -> Iterator[Entry]:
             reader.parser.Parse(b"", True)
         except expat.ExpatError as error:
             raise AlidadeError(f"{path}, line {error.lineno}: not valid XML: {expat.ErrorString(error.code)}") from None
+        except (LookupError, ValueError) as error:  # an encoding that Python does not know, or not for XML
+            raise AlidadeError(f"{path}: not valid XML: {error}") from None
     yield from reader.take()
     missing = [language for language in languages if not reader.has_language(language)]
     if missing:

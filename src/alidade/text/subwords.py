@@ -94,7 +94,7 @@ class Subwords:
             model = file.read()
         try:
             return cls(model, language)
-        except RuntimeError:
+        except (RuntimeError, ValueError):  # damaged as a whole, or in its pieces
             raise AlidadeError(f"{path}: not a sentencepiece model") from None
 
     def save(self, path: Path) -> None:
