@@ -98,7 +98,10 @@ def test_documents_and_glossaries_survive_the_death_of_the_server(tmp_path: Path
             httpx.post(f"{server.address}/api/documents", data=values, files={"file": (f"{n}.txt", lines)}).json()["id"]
             for n in range(3)
         ]
-        time.sleep(1.0)
+        time.sleep(0.5)
+        assert translate(server, "Open.").status_code == 200  # a person overtakes them
+        states = [httpx.get(f"{server.address}/api/documents/{identity}").json()["state"] for identity in ids]
+        assert states.count("done") < 3
         pids = server.worker_pids()
         server.kill()
     deadline = time.monotonic() + 10

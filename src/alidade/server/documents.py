@@ -8,7 +8,6 @@ as a path: only its suffix says which kind of file it is.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import itertools
 import logging
@@ -214,6 +213,5 @@ def wait_for(service: Service, key: Key, identity: str, seconds: float) -> Store
             return document
         if time.monotonic() > deadline:
             return None
-        with contextlib.suppress(Exception):
-            time.sleep(min(0.05 * (number + 1), 0.5))
+        time.sleep(min(0.05 * (number + 1), 0.5))
     return None

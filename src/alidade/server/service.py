@@ -15,6 +15,7 @@ from fastapi import Request
 from alidade.dictionary.entries import Entry
 from alidade.errors import AlidadeError
 from alidade.server.catalogue import Catalogue
+from alidade.server.long_texts import PartedTexts, can_part
 from alidade.server.metrics import Metrics
 from alidade.server.queue import ClosedError, Queue, QueueFullError
 from alidade.server.settings import Limits, ServerSettings
@@ -133,10 +134,12 @@ class Service:
         characters = self.check_texts([text.text for text in texts])
         self.check_texts([text.second for text in texts])
         request.state.num_texts, request.state.num_characters = len(texts), characters
-        futures = self.submit(work, texts)
+        parted = PartedTexts(texts) if can_part(work) else None
+        futures = self.submit(work, texts if parted is None else parted.parts)
         async with self.waiting_for(futures):
             self.bill(key, characters)
-            return await self._gather(request, futures)
+            results = await self._gather(request, futures)
+        return results if parted is None else parted.join(results)
 
     def submit(self, work: Work, texts: Sequence[Text]) -> list[Future[Any]]:
         try:
