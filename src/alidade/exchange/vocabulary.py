@@ -24,8 +24,9 @@ from alidade.text.vocabulary import BOS, EOS, PAD, UNK
 
 Floats = npt.NDArray[np.float32]
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
-NEVER = -1e4
-"""The output bias of what is never written. It leaves no probability in float32, and fits into float16."""
+NEVER = -1e3
+"""The output bias of what is never written: it leaves no probability in float32. One of -1e9 would not fit into
+float16, and would fill the loss of training with label smoothing, which spreads probability over all pieces."""
 UNKNOWN_PENALTY = 30.0
 """How much less likely than `<unk>` a piece outside of the vocabulary is: further training can change that."""
 _NOTHING = -1
