@@ -146,3 +146,10 @@ def test_occurrences_are_counted_over_a_long_text(translator: Translator) -> Non
     assert [translation.source.words[word].text for word in translation.matches[0].words] == ["bo"]
     pieces = [translation.source.pieces[position - 1] for position in translation.matches[0].positions]
     assert "".join(pieces).strip("▁") == "bo"
+
+
+def test_a_prefix_is_whole_words() -> None:
+    """The shipped model would like to go on with "disc" as "discurs"."""
+    translation = Translator().translate("The disk is full.", prefix="Acest disc", num_best=5)
+    for one in (translation, *translation.alternatives):
+        assert one.text.split()[:2] in (["Acest", "disc"], ["Acest", "disc."])

@@ -53,6 +53,7 @@ from alidade.search.beam import BeamSearch
 from alidade.search.dictionary import DictionaryRestriction, TermSentence
 from alidade.search.forced import score_pairs
 from alidade.search.hypotheses import Hypothesis, Request, SearchResult
+from alidade.search.restrictions import Restriction, WholeWords
 from alidade.text.languages import is_written_without_spaces
 from alidade.text.sentences import TextPart, split_text
 from alidade.text.subwords import Encoding
@@ -383,10 +384,13 @@ class Translator:
         results = iter(found)
         return [next(results) if len(part.source) else None for part in parts]
 
-    def _restrictions(self, parts: list[_Part], requests: list[Request], mode: Mode) -> list[DictionaryRestriction]:
-        """The dictionary's, if it has anything to say about these parts."""
+    def _restrictions(self, parts: list[_Part], requests: list[Request], mode: Mode) -> list[Restriction]:
+        """That prefixes are whole words, and what the dictionary has to say about these parts."""
+        restrictions: list[Restriction] = []
+        if any(part.prefix for part in parts):
+            restrictions.append(WholeWords(requests, self._borders.continuing))
         if not any(part.matches for part in parts):
-            return []
+            return restrictions
         sentences = [
             TermSentence(
                 SentenceRules(part.matches, self._borders, must_use_all=mode == "require"),
@@ -399,7 +403,7 @@ class Translator:
             else None
             for part, request in zip(parts, requests, strict=True)
         ]
-        return [DictionaryRestriction(sentences, mode, is_assisted=self.is_assisted)]
+        return [*restrictions, DictionaryRestriction(sentences, mode, is_assisted=self.is_assisted)]
 
     @functools.cached_property
     def _borders(self) -> WordBorders:

@@ -49,7 +49,7 @@ def test_a_client_that_goes_away_frees_its_place(server: Running) -> None:
             json={"text": [LONG] * 50, "target_lang": "RO"},
             timeout=httpx.Timeout(0.5),
         )
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while waiting():
         assert time.monotonic() < deadline
         time.sleep(0.05)

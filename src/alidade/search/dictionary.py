@@ -34,7 +34,7 @@ import numpy as np
 
 from alidade.dictionary.rules import INITIAL, Rule, SentenceRules, State, Use
 from alidade.search.hypotheses import Beam
-from alidade.search.restrictions import NO_QUESTION, Proposals, Question, Restriction, Rows
+from alidade.search.restrictions import NO_QUESTION, SPARE, Proposals, Question, Restriction, Rows
 from alidade.search.roles import Bools, Floats, Ints
 from alidade.text.vocabulary import EOS, PAD
 
@@ -44,8 +44,6 @@ FAR_JUMP_LOGP = -20.0
 """log p of a position that a match needs but that is farther away than the alignment model can jump."""
 LIKELY = math.log(0.5)
 """How probable the end of the sentence must be to count as what a baseline wants."""
-SPARE = 40
-"""So many more pieces are looked for in a row where none may go on with the word before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ Dimensions: B sentences, K beam, S source positions, R rows, k best pieces of a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +22,8 @@ from alidade.search.roles import NO_INTS, Bools, Floats, Ints
 from alidade.text.vocabulary import EOS
 
 FREE = -1
+SPARE = 40
+"""So many more pieces are looked for in a row where none may go on with the word before."""
 
 
 class Rows(NamedTuple):
@@ -190,6 +192,33 @@ class GivenPieces(Restriction):
 
     def keep(self, sentences: Ints) -> None:
         self._given, self._ends = self._given[sentences], self._ends[sentences]
+
+
+class WholeWords(Restriction):
+    """What follows a given prefix begins a word: the prefix's last word is not made a longer one."""
+
+    def __init__(self, requests: Sequence[Request], continuing: Collection[int]) -> None:
+        """continuing: the pieces that go on with the word before."""
+        self._ends: Ints = np.array([len(request.prefix) for request in requests])
+        self._continuing: Ints = np.array(sorted(continuing), dtype=np.int64)
+        self._step = 0
+
+    def _rows(self, rows: Rows) -> Ints:
+        return np.flatnonzero((self._ends[rows.sentences] == self._step) & (self._step > 0))
+
+    def ask(self, rows: Rows) -> Question:
+        return Question(num_ruled_out=SPARE) if len(self._rows(rows)) else NO_QUESTION
+
+    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats, attention: Floats) -> None:  # noqa: ARG002
+        numbers = self._rows(rows)
+        is_continuing = np.isin(proposed.pieces[numbers], self._continuing)
+        proposed.logp[numbers] = np.where(is_continuing, -np.inf, proposed.logp[numbers])
+
+    def commit(self, beam: Beam) -> None:  # noqa: ARG002
+        self._step += 1
+
+    def keep(self, sentences: Ints) -> None:
+        self._ends = self._ends[sentences]
 
 
 class NoRepeats(Restriction):
