@@ -11,6 +11,7 @@ it, and a batch translates as its sentences do one by one.
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -195,7 +196,7 @@ def has_wide_int8() -> bool:
     Without, pairs of products are summed in sixteen bits, and weights of eight bits overflow them: seven bits do not.
     """
     if sys.platform == "darwin":
-        return True
+        return platform.machine() == "arm64"
     try:
         description = Path("/proc/cpuinfo").read_text()
     except OSError:
