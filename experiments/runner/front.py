@@ -123,8 +123,8 @@ LINES = (
     Line("Lossless pruning, speed-up", ("pruning/enro", speed_up("exact")), "1.0 no pruning"),
     Line(
         "Translation, tokens a second",
-        ("speed/translation-captions", entry("transformer, 1 thread", "32 at a time")),
-        ("speed/translation-captions", entry("CTranslate2, 1 thread", "32 at a time")),
+        ("speed/translation-shipped", entry("plain int8", "32 at a time")),
+        ("speed/translation-shipped", entry("CTranslate2 int8", "32 at a time")),
         "CTranslate2",
         form=",.0f",
     ),
