@@ -146,6 +146,7 @@ def _renumber(model: Any, pieces: Sequence[str]) -> bytes:
     trainer.pad_id, trainer.bos_id, trainer.eos_id, trainer.unk_id = PAD, BOS, EOS, UNK
     trainer.pad_piece, trainer.bos_piece, trainer.eos_piece, trainer.unk_piece = SPECIAL
     trainer.vocab_size = len(pieces)
-    proto.ClearField("self_test_data")  # it speaks of the old numbers
+    if "self_test_data" in proto.DESCRIPTOR.fields_by_name:  # not in all versions of sentencepiece
+        proto.ClearField("self_test_data")  # it speaks of the old numbers
     serialised: bytes = proto.SerializeToString(deterministic=True)
     return serialised
