@@ -235,11 +235,6 @@ def join_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).flatten(2)
 
 
-def multiply_heads(x: Tensor, y: Tensor) -> Tensor:
-    """The matrix products of all heads: (B, H, m, n), (B, H, n, p) -> (B, H, m, p)."""
-    return torch.bmm(x.flatten(0, 1), y.flatten(0, 1)).view(*y.shape[:2], x.shape[2], y.shape[3])
-
-
 class SelfAttention(nn.Module):
     """Multi-head self-attention; queries, keys and values come from one matrix product."""
 

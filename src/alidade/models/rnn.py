@@ -168,10 +168,6 @@ class AttendedSource:
     mask: Tensor | None
     """(B, 1, S), added to energies: 0 at words, -inf at padding; None if nothing is padding."""
 
-    def keep(self, sentences: Tensor) -> AttendedSource:
-        mask = None if self.mask is None else self.mask[sentences]
-        return AttendedSource(self.keys[sentences], self.values[sentences], mask)
-
 
 class AttentiveDecoder(nn.Module):
     """LSTM layers with input feeding and additive attention; `bias` is for `rnn-biased`."""
