@@ -178,7 +178,8 @@ def save_search_settings(path: Path, search: SearchSettings) -> None:
 def write_weights(path: Path, weights: Mapping[str, Array]) -> None:
     """Write a safetensors file."""
     try:
-        save_file(dict(weights), path)
+        # safetensors writes memory as it lies there, whatever the strides are.
+        save_file({name: np.ascontiguousarray(weight) for name, weight in weights.items()}, path)
     except SafetensorError as error:
         raise AlidadeError(f"{path}: cannot be written: {error}") from None
 
