@@ -40,6 +40,7 @@ def test_the_wheel_holds_the_package_and_its_model(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names} == {"alidade", f"alidade_mt-{alidade.__version__}.dist-info"}
     assert {"alidade/py.typed", "alidade/models_shipped/en-ro/weights.safetensors"} <= set(names)
+    assert {"alidade/server/page/index.html", "alidade/server/page/vendor/preact-htm.js"} <= set(names)
     assert wheel.stat().st_size < 30e6
 
 

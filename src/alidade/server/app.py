@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 
 from alidade import __version__
 from alidade.errors import AlidadeError
-from alidade.server import deepl, deepl_glossaries, dictionaries, document_routes, libretranslate, own
+from alidade.server import deepl, deepl_glossaries, dictionaries, document_routes, libretranslate, own, page_routes
 from alidade.server.answers import answers
 from alidade.server.documents import DocumentRunner
 from alidade.server.edge import LOOPBACK, Edge, error_body
@@ -54,6 +54,7 @@ def make_app(service: Service) -> FastAPI:
     app.state.service = service
     for interface in (own, dictionaries, document_routes, deepl, deepl_glossaries, libretranslate):
         app.include_router(interface.router)
+    app.include_router(page_routes.make_router())
     _add_health(app, service)
     _add_error_handlers(app)
     _describe_truly(app)

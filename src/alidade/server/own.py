@@ -109,6 +109,12 @@ class StreamRequest(Asked):
     text: str = Field(examples=["The disk is full. Remove some files."])
 
 
+class SentencesRequest(OwnModel):
+    text: str = Field(examples=["The disk is full. Remove some files."])
+    source_language: str | None = Field(default=None, max_length=35, examples=["en"])
+    target_language: str = Field(max_length=35, examples=["ro"])
+
+
 class AlternativesRequest(Asked):
     text: str = Field(examples=["The disk is full."])
     prefix: str = Field(default="", description="The words before the place that is asked about.", examples=["Discul"])
@@ -144,6 +150,11 @@ class LinkedWords(BaseModel):
     source: int = Field(description="The number of a source word, from 0.")
     target: int
     confidence: float = Field(ge=0, le=1.001)
+
+
+class Span(BaseModel):
+    start: int
+    end: int
 
 
 class SentenceWords(BaseModel):
@@ -268,6 +279,14 @@ async def translate(asked: TranslationRequest, request: Request, service: Served
     return TranslationAnswer(source_language=pair[0], target_language=pair[1], translations=results)
 
 
+@router.post("/sentences", responses=answers(400, 401, 403, 413))
+def sentences(asked: SentencesRequest, service: Served, _: Asker) -> list[Span]:
+    """Where the sentences of a text are that would be translated one by one; white space between them is nobody's."""
+    pair, _confidence = choose(service, asked.source_language, asked.target_language, [asked.text])
+    service.check_texts([asked.text])
+    return [Span(start=start, end=end) for start, end in _sentence_spans(asked.text, pair[0])]
+
+
 @router.post("/alternatives", responses=answers(400, 401, 403, 404, 413, 429, 456, 503))
 async def alternatives(asked: AlternativesRequest, request: Request, service: Served, key: Asker) -> AlternativesAnswer:
     """Whole words that may stand after the given first words of a translation, each with its share."""
@@ -347,10 +366,13 @@ def _stream(asked: StreamRequest, request: Request, service: Service, key: Key) 
     work = work_of(service, key, "full", pair, asked)
     request.state.num_texts, request.state.num_characters = 1, service.check_texts([asked.text])
     service.bill(key, len(asked.text))
-    kept = [(one.start, one.end) for one in find_placeholders(asked.text)]
-    spans = split_sentences(asked.text, pair[0], kept)
-    events = _events(service, work, asked.text, spans)
+    events = _events(service, work, asked.text, _sentence_spans(asked.text, pair[0]))
     return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+
+def _sentence_spans(text: str, language: str) -> list[tuple[int, int]]:
+    """No sentence ends inside of a placeholder."""
+    return list(split_sentences(text, language, [(one.start, one.end) for one in find_placeholders(text)]))
 
 
 async def _events(service: Service, work: Work, text: str, spans: Sequence[tuple[int, int]]) -> AsyncIterator[str]:

@@ -1,0 +1,2 @@
+import { watched } from "./base.js";
+export const terms = { changed: watched(0), stamp: () => "", question: () => ({}) };
