@@ -286,13 +286,25 @@ def _cut_after_records(file: IO[bytes], lines_a_record: int) -> int:
     return num_lines // lines_a_record
 
 
+def force_to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, would survive a loss of power."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 @contextlib.contextmanager
-def hold_folder(folder: Path) -> Iterator[None]:
-    """Keep other processes from working in a folder; the operating system lets go even after a kill."""
+def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
+    """Keep other processes from working in a folder; the operating system lets go even after a kill.
+
+    wait: until another process lets go of it, instead of giving up.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("a") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             raise AlidadeError(f"{folder}: another process is working in this folder; wait for it or stop it") from None
         yield
@@ -366,9 +378,9 @@ def read_stream(name: str, descriptor: int) -> Iterator[str | Pause]:
         yield _decode_line(name, number + 1, b"".join(rest))
 
 
-def decode_lines(path: Path | str, file: Iterable[bytes]) -> Iterator[str]:
+def decode_lines(path: Path | str, file: Iterable[bytes], *, first_number: int = 1) -> Iterator[str]:
     """The lines of an open UTF-8 file, which errors call `path`; see `open_text`."""
-    for number, line in enumerate(file, start=1):
+    for number, line in enumerate(file, start=first_number):
         yield _decode_line(path, number, line)
 
 

@@ -41,7 +41,7 @@ from alidade.dictionary.given import DictionaryLike, read_dictionary
 from alidade.dictionary.matching import Match, find_matches
 from alidade.dictionary.rules import SentenceRules, WordBorders
 from alidade.engine.graph import Precision
-from alidade.engine.system import EngineSystem, load_engine
+from alidade.engine.system import EngineSystem, load_engine, preferred_precision
 from alidade.errors import ArgumentError, suggest_name
 from alidade.io import Pause
 from alidade.model_folder import ModelFolder, default_model, load_model_folder
@@ -154,7 +154,7 @@ class Translator:
         return copy.copy(self)  # nothing in a translator changes
 
     def __reduce__(self) -> tuple[Any, ...]:
-        engine = {"precision": self._precision, "device": self._device}
+        engine = {"threads": self._threads, "precision": self.precision, "device": self._device}
         return _rebuild, (type(self), str(self.model.path), self.settings.model_dump(), self.batch_size, engine)
 
     @property
@@ -165,6 +165,11 @@ class Translator:
                 threads = self._threads or available_cores()
                 self._system = load_engine(self.model, precision=self._precision, threads=threads, device=self._device)
             return self._system
+
+    @property
+    def precision(self) -> Precision:
+        """Of the models' products: what was asked for, or what suits this processor."""
+        return self._precision or preferred_precision()
 
     @property
     def is_assisted(self) -> bool:
@@ -523,8 +528,9 @@ def _rebuild(
     kind: type[Translator], path: str, settings: dict[str, Any], batch_size: int, engine: dict[str, Any]
 ) -> Translator:
     """From a pickle; in a worker, which has others beside it, with one thread."""
-    threads = None if multiprocessing.parent_process() is None else 1
-    return kind(path, SearchSettings.model_validate(settings), batch_size=batch_size, threads=threads, **engine)
+    if multiprocessing.parent_process() is not None:
+        engine = engine | {"threads": 1}
+    return kind(path, SearchSettings.model_validate(settings), batch_size=batch_size, **engine)
 
 
 def _check_texts(texts: Iterable[str], name: str = "texts") -> list[str]:

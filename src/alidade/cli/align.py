@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from alidade.cli.bulk import RayOption, ShardOption, ShardOptions, ShardsOption
 from alidade.cli.options import (
     BatchSizeOption,
     ModelOption,
     SearchSetOption,
+    SourceFieldOption,
+    TargetFieldOption,
     ThreadsOption,
     WorkersOption,
     choose_workers,
@@ -58,6 +61,11 @@ def align(
     batch_size: BatchSizeOption = 64,
     workers: WorkersOption = None,
     threads: ThreadsOption = None,
+    source_field: SourceFieldOption = "source",
+    target_field: TargetFieldOption = "target",
+    shards: ShardsOption = None,
+    shard: ShardOption = None,
+    ray: RayOption = None,
 ) -> None:
     """Align a bitext word by word with a trained system.
 
@@ -66,18 +74,29 @@ def align(
     system for each direction. Long pairs are aligned in parts, and a note says so. Example:
 
         alidade align --model en-de --reverse-model de-en --source text.en --target text.de --output text.links
+
+    With `--shards` or `--ray`, sources and targets may be patterns of names, as for `alidade translate`.
     """
     from alidade.aligner import align_lines, read_pairs
+    from alidade.bulk.records import Column
+    from alidade.bulk.work import AlignmentWork
     from alidade.io import track, write_aside
     from alidade.translator import Translator
 
     if output is not None and output.resolve() in (source.resolve(), target.resolve()):
         raise AlidadeError(f"{output}: this is one side of the bitext, and links would replace it; name another file")
+    sharing = ShardOptions(shards, shard, ray)
     changes = search_changes(overrides)
+    threads = sharing.threads or threads
     forward = Translator(model, batch_size=batch_size, threads=threads, **changes)
     reverse = (
         None if reverse_model is None else Translator(reverse_model, batch_size=batch_size, threads=threads, **changes)
     )
+    if sharing.are_given:
+        columns = [Column.of([source], source_field), Column.of([target], target_field)]
+        work = AlignmentWork(forward, reverse, symmetrisation, by, threshold, is_tokenised)
+        sharing.run(work, columns, output, ".txt", choose_workers(workers, threads))
+        return
     aligned = align_lines(
         read_pairs(source, target),
         forward,

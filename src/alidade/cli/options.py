@@ -58,6 +58,12 @@ SearchSetOption = Annotated[
         show_default=False,
     ),
 ]
+SourceFieldOption = Annotated[
+    str, typer.Option("--source-field", help="For shards of JSON lines or Parquet files: where the source stands.")
+]
+TargetFieldOption = Annotated[
+    str, typer.Option("--target-field", help="For shards of JSON lines or Parquet files: where the target stands.")
+]
 InflectOption = Annotated[
     bool,
     typer.Option(
@@ -73,8 +79,15 @@ def require_below_one(value: float | None) -> float | None:
     return value
 
 
+OPTIONAL_VALUES = {"--ray": "local"}
+"""Options that may stand without a value, which typer does not know, and what they then mean."""
+
+
 class Group(TyperGroup):
     """A group of commands whose help shows no type for flags, as if a value had to follow them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _with_values(args))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         command = super().get_command(ctx, cmd_name)
@@ -87,6 +100,16 @@ class Group(TyperGroup):
         for option in options:
             _hide_type_of_flag(option)
         return options
+
+
+def _with_values(arguments: list[str]) -> list[str]:
+    """The arguments, with a value after each option that was given without one."""
+    filled: list[str] = []
+    for argument, following in zip(arguments, [*arguments[1:], "-"], strict=True):
+        filled.append(argument)
+        if argument in OPTIONAL_VALUES and following.startswith("-"):
+            filled.append(OPTIONAL_VALUES[argument])
+    return filled
 
 
 def _hide_type_of_flag(option: Any) -> None:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import itertools
-import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from alidade.cli.options import BatchSizeOption, ModelOption, SearchSetOption, ThreadsOption, search_changes
+from alidade.cli.bulk import RayOption, ShardOption, ShardOptions, ShardsOption
+from alidade.cli.options import (
+    BatchSizeOption,
+    ModelOption,
+    SearchSetOption,
+    SourceFieldOption,
+    TargetFieldOption,
+    ThreadsOption,
+    WorkersOption,
+    choose_workers,
+    search_changes,
+)
 from alidade.errors import AlidadeError
 from alidade.io import read_lines
-
-if TYPE_CHECKING:
-    from alidade.search.forced import PairScore
 
 BATCHES_A_CHUNK = 8
 
@@ -36,6 +42,13 @@ def score(
     overrides: SearchSetOption = None,
     batch_size: BatchSizeOption = 32,
     threads: ThreadsOption = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="For shards: the folder.")] = None,
+    source_field: SourceFieldOption = "source",
+    target_field: TargetFieldOption = "target",
+    shards: ShardsOption = None,
+    shard: ShardOption = None,
+    ray: RayOption = None,
+    workers: WorkersOption = None,
 ) -> None:
     """Score given translations as the search would.
 
@@ -44,13 +57,28 @@ def score(
     cannot be translated at all (a blank source) has no score: `-inf`, and `null` in JSON. Example:
 
         alidade score --model run/system --source text.en --target text.de
+
+    With `--shards` or `--ray`, sources and targets may be patterns of names, as for `alidade translate`.
     """
     from alidade.aligner import read_pairs
     from alidade.aligner import score as score_pairs
+    from alidade.bulk.records import Column
+    from alidade.bulk.work import ScoreWork, written_score
     from alidade.parallel import chunked
     from alidade.translator import Translator
 
+    sharing = ShardOptions(shards, shard, ray)
+    if sharing.are_given and positions is not None:
+        raise AlidadeError("--positions: not with shards")
+    if output is not None and not sharing.are_given:
+        raise AlidadeError("--output is for shards; else scores go to the standard output")
+    threads = sharing.threads or threads
     translator = Translator(model, batch_size=batch_size, threads=threads, **search_changes(overrides))
+    if sharing.are_given:
+        columns = [Column.of([source], source_field), Column.of([target], target_field)]
+        work = ScoreWork(translator, as_json)
+        sharing.run(work, columns, output, ".jsonl" if as_json else ".txt", choose_workers(workers, threads))
+        return
     lines = None if positions is None else list(read_lines(positions))
     pairs = list(read_pairs(source, target))
     if lines is not None and len(lines) != len(pairs):
@@ -63,30 +91,7 @@ def score(
             number += 1
             for note in scored.notes:
                 typer.echo(f"alidade: line {number}: {note}", err=True)
-            typer.echo(_to_json(scored) if as_json else _to_line(scored))
-
-
-def _to_line(pair: PairScore) -> str:
-    return f"{pair.score:.4f}\t{pair.lexical_score:.4f}\t{pair.alignment_score:.4f}"
-
-
-def _to_json(pair: PairScore) -> str:
-    values: dict[str, Any] = {
-        "score": _finite(pair.score),
-        "lexical_score": _finite(pair.lexical_score),
-        "alignment_score": _finite(pair.alignment_score),
-        "positions": list(pair.positions),
-        "lexical_logp": [_finite(logp) for logp in pair.lexical_logp],
-        "alignment_logp": [_finite(logp) for logp in pair.alignment_logp],
-    }
-    if pair.notes:
-        values["notes"] = list(pair.notes)
-    return json.dumps(values, allow_nan=False)
-
-
-def _finite(value: float) -> float | None:
-    """JSON has no infinity."""
-    return value if math.isfinite(value) else None
+            typer.echo(written_score(scored, as_json), nl=False)
 
 
 def _read_positions(path: Any, lines: list[str]) -> Iterator[list[int]]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from alidade import __version__
+from alidade.cli.bulk import RayOption, ShardOption, ShardOptions, ShardsOption
 from alidade.cli.files import refuse_for_files, translate_files
 from alidade.cli.options import (
     BatchSizeOption,
@@ -28,11 +26,13 @@ from alidade.cli.options import (
     require_below_one,
     search_changes,
 )
-from alidade.io import Pause, aside_name, decode_lines, hash_file, hash_folder, is_special, open_resumable, read_lines
+from alidade.errors import AlidadeError
+from alidade.io import Pause, aside_name, decode_lines, hash_file, is_special, open_resumable, read_lines
 from alidade.io import read_stream as read_stream_of
 
 if TYPE_CHECKING:
     from alidade.dictionary.entries import Dictionary
+    from alidade.streaming import Job
     from alidade.translation import Translation
     from alidade.translator import Translator
 
@@ -50,13 +50,21 @@ def translate(
         ),
     ] = None,
     model: ModelOption = None,
-    input_file: Annotated[
-        Path | None,
-        typer.Option("--input", "-i", help="Text to translate, a sentence a line.", show_default="stdin"),
+    inputs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--input",
+            "-i",
+            help="Text to translate, a sentence a line; for shards also JSON lines and Parquet, patterns of names "
+            "(`'part-*.en.gz'`), and several of them.",
+            show_default="stdin",
+        ),
     ] = None,
     output_file: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where translations go; for files, a folder.", show_default="stdout"),
+        typer.Option(
+            "--output", "-o", help="Where translations go; for files and shards, a folder.", show_default="stdout"
+        ),
     ] = None,
     as_json: Annotated[
         bool,
@@ -121,6 +129,12 @@ def translate(
     threads: ThreadsOption = None,
     precision: PrecisionOption = None,
     device: DeviceOption = "cpu",
+    field: Annotated[
+        str, typer.Option("--field", help="For shards of JSON lines or Parquet files: where the text stands.")
+    ] = "text",
+    shards: ShardsOption = None,
+    shard: ShardOption = None,
+    ray: RayOption = None,
 ) -> None:
     """Translate lines of text.
 
@@ -141,14 +155,24 @@ def translate(
         alidade translate --model run/model --json < test.en | jq .alignment
 
         alidade translate po/ro.po strings.xml page.html --output translated
+
+    Much text is done in shards, by as many machines as there are; docs/cluster.md tells how:
+
+        alidade translate --input 'text/*.en.gz' --output translated --shards 100 --shard 7
+
+        alidade translate --input 'text/*.en.gz' --output translated --shards 100 --ray
     """
+    from alidade.streaming import Job
     from alidade.translator import Translator
 
+    sharing = ShardOptions(shards, shard, ray)
+    input_file = None if sharing.are_given else _only(inputs)
     if files:
         refuse_for_files(input=input_file, prefixes=prefixes, json=as_json, show=show, nbest=num_best > 1)
     is_interactive = input_file is None and not files and sys.stdin.isatty()
     # As measured ("Speed of translation" in experiments/LOG.md): for many sentences, workers with a thread each are at
     # least as quick as threads in one process; for one sentence at a time, threads are all that helps.
+    threads = sharing.threads or threads
     workers = 1 if is_interactive and workers is None else choose_workers(workers, threads)
     changes = search_changes(overrides, beam_size=beam_size, pruning=pruning, threshold=threshold)
     translator = Translator(
@@ -161,12 +185,16 @@ def translate(
         options = Options(everything, dictionary, mode, protect, memories or (), workers=workers)
         translate_files(files, output_file, translator, options)
         return
-    given_prefixes = None if prefixes is None else list(read_lines(prefixes))
     form = "json" if as_json else "show" if show else "text"
+    job = Job(translator, dictionary, mode, num_best, form != "text", protect)
+    if sharing.are_given:
+        refuse_for_shards(files=files, prefixes=prefixes, show=show)
+        _translate_shards(sharing, job, inputs or [], field, output_file, form, workers)
+        return
+    given_prefixes = None if prefixes is None else list(read_lines(prefixes))
     origin = None
     if input_file is not None and output_file is not None and not is_special(output_file):
-        origin = _origin(translator, input_file, dictionary, mode, given_prefixes, num_best, form)
-        origin = origin and origin | {"protect": protect}
+        origin = _origin(job, input_file, given_prefixes, form)
     if is_interactive:
         typer.echo("alidade: reading from the terminal, a sentence a line; Ctrl-D ends", err=True)
     with _open_output(output_file, origin, num_best if form == "text" else 1) as (write, num_done):
@@ -182,6 +210,32 @@ def translate(
             workers=workers,
         )
         _write_all(_tracked(translations, input_file, num_done), write, form, num_best, num_done, dictionary)
+
+
+def _only(inputs: list[Path] | None) -> Path | None:
+    if inputs and len(inputs) > 1:
+        raise AlidadeError(f"{len(inputs)} inputs: several are translated in shards; say how many, with --shards")
+    return inputs[0] if inputs else None
+
+
+def refuse_for_shards(**given: object) -> None:
+    """An option that means nothing for shards is an error, not a thing that silently does nothing."""
+    for name, value in given.items():
+        if value:
+            raise AlidadeError(f"{name}: not with --shards or --ray, which take lines of text from --input")
+
+
+def _translate_shards(
+    sharing: ShardOptions, job: Job, inputs: list[Path], field: str, output: Path | None, form: str, workers: int
+) -> None:
+    from alidade.bulk.records import Column
+    from alidade.bulk.work import TranslationWork
+
+    if not inputs:
+        raise AlidadeError("shards are read from files: name them with --input")
+    column = Column.of(inputs, field)
+    work = TranslationWork(job, "json" if form == "json" else "object" if column.has_fields else "text")
+    sharing.run(work, [column], output, ".txt" if work.form == "text" else ".jsonl", workers)
 
 
 def _lines(input_file: Path | None) -> Iterator[str | Pause]:
@@ -223,14 +277,12 @@ def _write_all(
 
 
 def _record(translation: Translation, form: str, num_best: int) -> str:
-    """What is written for one line: always as many lines as were asked for."""
-    candidates = [translation, *translation.alternatives]
-    if form == "json":
-        return json.dumps(translation.to_json(), ensure_ascii=False, allow_nan=False) + "\n"
+    """What is written for one line."""
+    from alidade.bulk.work import written_translation
+
     if form == "show":
-        return "".join([_picture(candidate) for candidate in candidates])
-    texts = [candidate.text for candidate in candidates] + [""] * (num_best - len(candidates))
-    return "".join([f"{text}\n" for text in texts])
+        return "".join([_picture(candidate) for candidate in (translation, *translation.alternatives)])
+    return written_translation(translation, "json" if form == "json" else "text", num_best)
 
 
 def _picture(translation: Translation) -> str:
@@ -259,34 +311,16 @@ def _load_dictionary(
     return dictionary
 
 
-def _origin(
-    translator: Translator,
-    input_file: Path,
-    dictionary: Dictionary | None,
-    mode: str,
-    prefixes: list[str] | None,
-    num_best: int,
-    form: str,
-) -> dict[str, Any] | None:
+def _origin(job: Job, input_file: Path, prefixes: list[str] | None, form: str) -> dict[str, Any] | None:
     """All that translations depend on; pictures are no records that could be counted."""
+    from alidade.bulk.work import hash_text, origin_of_translations
+
     if form == "show":
         return None
-    entries = "" if dictionary is None else "\n".join([repr(entry) for entry in dictionary.entries])
-    return {
-        "alidade": __version__,
+    return origin_of_translations(job, form) | {
         "input": hash_file(input_file),
-        "model": hash_folder(translator.model.path),
-        "search": translator.settings.model_dump(mode="json"),
-        "dictionary": _hash(entries),
-        "dictionary_mode": mode,
-        "prefixes": None if prefixes is None else _hash("\n".join(prefixes)),
-        "nbest": num_best,
-        "form": form,
+        "prefixes": None if prefixes is None else hash_text("\n".join(prefixes)),
     }
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 @contextlib.contextmanager

@@ -33,6 +33,11 @@ class EngineSystem:
     precision: Precision
 
 
+def preferred_precision() -> Precision:
+    """What suits this processor."""
+    return "int8" if has_wide_int8() else "float32"
+
+
 def load_engine(
     folder: ModelFolder, *, precision: Precision | None = None, threads: int = 1, device: Device = "cpu"
 ) -> EngineSystem:
@@ -40,7 +45,7 @@ def load_engine(
     description = folder.description
     if description.lexical is None:
         raise ModelError(f"{folder.path}: an alignment model alone cannot translate; `alidade assemble` adds one")
-    precision = precision or ("int8" if has_wide_int8() else "float32")
+    precision = precision or preferred_precision()
     stored = folder.weights()
     check_weights(folder, stored)
     weights = Weights(stored)

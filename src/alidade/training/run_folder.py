@@ -18,7 +18,6 @@ leaves whole checkpoints only. Random numbers need no place here: each update dr
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,7 +31,7 @@ from torch import Tensor, nn
 from alidade.config import Settings, TrainConfig, TrainingSettings, parse_settings
 from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
-from alidade.io import read_json, write_folder_aside, write_json
+from alidade.io import force_to_disk, read_json, write_folder_aside, write_json
 from alidade.model_folder import WEIGHTS_FILE, Array, read_weights, save_model_folder, write_weights
 from alidade.models.system import System, load_weights, named_weights
 
@@ -125,8 +124,8 @@ class RunFolder:
                 write_weights(aside / MOMENTS_FILE, _moments(system, optimizer))
                 write_json(aside / HISTORY_FILE, history.model_dump(mode="json"))
                 for file in [*aside.iterdir(), aside]:
-                    _force_to_disk(file)
-            _force_to_disk(path.parent)
+                    force_to_disk(file)
+            force_to_disk(path.parent)
         for old in self.checkpoints()[:-NUM_CHECKPOINTS]:
             shutil.rmtree(old)
         self._forget_snapshots()
@@ -218,11 +217,3 @@ def _load(path: Path) -> dict[str, Tensor]:
         raise AlidadeError(
             f"{path}: damaged or missing ({error}); remove the folder {path.parent} to go on from the checkpoint before"
         ) from None
-
-
-def _force_to_disk(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
