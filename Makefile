@@ -1,7 +1,7 @@
 # Two commands for a newcomer: `make demo` and `make test`. Both make .venv first, if there is none.
 PYTHON ?= python3
 BIN := .venv/bin
-EXTRAS ?= train,evaluate,plot,zh,eflomal,inflect,files,serve,dev
+EXTRAS ?= train,evaluate,plot,zh,eflomal,inflect,files,serve,parquet,dev
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 BASE := .venv/.installed-base
 ALL := .venv/.installed-all

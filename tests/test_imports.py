@@ -18,6 +18,7 @@ EXTRA_ROOMS = ("server",)
 EXTRAS = (
     *("torch", "lightning", "lightning_fabric", "tensorboard", "sacrebleu", "stopwordsiso", "matplotlib", "jieba"),
     *("eflomal", "simplemma", "markdown_it", "yaml", "ctranslate2", "pandas", "scipy"),
+    *("ray", "pyarrow"),
     *("fastapi", "starlette", "uvicorn", "multipart", "prometheus_client", "httpx"),
 )
 """What the base installation lacks, and what nobody should need."""
