@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -33,6 +34,9 @@ FILLING_SECONDS = 0.01
 LOOKED_AT = 512
 """Among so many of the waiting texts a batch looks for those of like length."""
 BATCH_CHARACTERS = 8000
+SHARE = 16
+"""What waits is shared among the workers, but nobody takes less than this: smaller batches cost more time a text, and
+larger ones leave other workers without any while their clients read the last answers."""
 BACKGROUND_SHARE = 8
 """One batch in so many is a document's, if one waits."""
 MOST_LOSSES = 3
@@ -231,13 +235,13 @@ class Queue:
 
     def _seconds_to_fill(self) -> float:
         """How long to wait for more: not at all when nobody else is working, or when there is enough."""
-        if self._num_busy == 0 or self.num_waiting() >= self._batch_size or self._is_closed:
+        if self._num_busy == 0 or self.num_waiting() >= min(SHARE, self._batch_size) or self._is_closed:
             return 0.0
         oldest = min(lane[0].arrival for lane in self._waiting if lane)
         return oldest + FILLING_SECONDS - time.monotonic()
 
     def _choose(self, lane: deque[Job]) -> list[Job]:
-        """The oldest text, and those most like it in length."""
+        """The oldest text, and those most like it in length: a worker's share of what waits."""
         oldest = lane[0]
         if oldest.num_lost:
             lane.popleft()
@@ -246,7 +250,8 @@ class Queue:
         alike = [job for job in itertools.islice(lane, LOOKED_AT) if job.work == oldest.work and job is not oldest]
         alike.sort(key=lambda job: abs(job.size - oldest.size))
         batch, size = [oldest], oldest.size
-        for job in alike[: self._batch_size - 1]:
+        share = max(SHARE, math.ceil((len(alike) + 1) / len(self._threads)))
+        for job in alike[: min(share, self._batch_size) - 1]:
             if size + job.size > BATCH_CHARACTERS:
                 break
             batch.append(job)
