@@ -55,7 +55,7 @@ from alidade.search.forced import score_pairs
 from alidade.search.hypotheses import Hypothesis, Request, SearchResult
 from alidade.search.restrictions import Restriction, WholeWords
 from alidade.text.languages import is_written_without_spaces
-from alidade.text.sentences import TextPart, split_text
+from alidade.text.sentences import SENTENCES, Splitting, TextPart, split_text
 from alidade.text.subwords import Encoding
 from alidade.text.words import TOKENISED
 from alidade.translation import Translation, join_parts, with_distinct_texts
@@ -221,12 +221,13 @@ class Translator:
         num_best: int = 1,
         with_links: bool = True,
         protect: bool = True,
+        splitting: Splitting = SENTENCES,
         first_number: int = 1,
     ) -> list[Translation]:
         """Translate texts; the translations are in their order. The options are those of `translate`.
 
-        prefixes: for each text what its translation begins with. first_number: of the first text, for dictionary
-        entries that belong to one sentence of many.
+        prefixes: for each text what its translation begins with. splitting: where sentences may end. first_number: of
+        the first text, for dictionary entries that belong to one sentence of many.
         """
         texts = _check_texts(texts)
         given_prefixes = [""] * len(texts) if prefixes is None else _check_texts(prefixes, "prefixes")
@@ -246,7 +247,7 @@ class Translator:
             needs_links = with_links or not self.is_assisted
             return self._translate_plain(sentences, loaded, "require" if must_use_all else mode, num_best, needs_links)
 
-        translations = translate_protected(plain, self._protection, translate, loaded, num_best)
+        translations = translate_protected(plain, self._protection, translate, loaded, num_best, splitting)
         return translations if with_links else [_without_links(translation) for translation in translations]
 
     def _translate_plain(

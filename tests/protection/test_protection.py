@@ -16,6 +16,7 @@ from alidade.model_folder import default_model
 from alidade.protection.protect import Protection
 from alidade.protection.restore import copied, keeps_all, required_entries, restore
 from alidade.text.placeholders import find_placeholders
+from alidade.text.sentences import SENTENCES, UNSPLIT, Splitting
 from alidade.text.subwords import Encoding, Subwords
 from alidade.text.words import split_words
 from alidade.translation import Translation
@@ -267,3 +268,33 @@ def test_a_stand_in_never_melts_into_the_text_beside_it() -> None:
 def test_a_mark_before_a_full_stop_leaves_no_space_behind() -> None:
     [sentence] = protection().protect("Open the file 😀.").sentences
     assert sentence.text == "Open the file."
+
+
+def sentences(text: str, splitting: Splitting = SENTENCES) -> list[str]:
+    return [one.text for one in protection().protect(text, splitting=splitting).sentences]
+
+
+def test_blocks_end_sentences_and_other_tags_where_they_are_told_to() -> None:
+    blocks = "<p>Open it</p><p>Close it</p>"
+    assert sentences(blocks) == ["Open it", "Close it"]
+    assert sentences(blocks, UNSPLIT) == ["Open it Close it"]
+    assert sentences("<par>Open it</par><par>Close it</par>", Splitting(tags=frozenset({"par"}))) == [
+        "Open it",
+        "Close it",
+    ]
+    text = "Open it. <b>Close it. Wait</b>."
+    assert len(sentences(text)) == 3
+    assert sentences(text, Splitting(whole_tags=frozenset({"b"}))) == ["Open it.", "Close it. Wait."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<ul>\n  <li>One file</li>\n  <li>Two <b>files</b></li>\n</ul>",
+        "<p>Open it</p>\n\n<p>Close it</p>",
+        "<td>Name</td><td>Size</td>",
+        "<b>Warning</b>\n<i>Close it</i>",
+    ],
+)
+def test_white_space_between_tags_stays(text: str) -> None:
+    assert translate(text).text == text

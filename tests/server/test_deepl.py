@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import html
 import io
 import time
+from pathlib import Path
 
 import deepl
 import httpx
 import pytest
+import regex
 from deepl.api_data import MultilingualGlossaryDictionaryEntries
 
+from alidade.documents.formats import FORMATS, read_document
+from sample_files import sample
 from server.running import Running
 
 
@@ -43,6 +48,60 @@ def test_elements_of_ignored_names_are_not_translated(translator: deepl.DeepLCli
     assert isinstance(one, deepl.TextResult)
     assert one.text.count('<x id="5"></x>') == 1
     assert one.text.count("<x>the red file</x>") == 1
+
+
+def test_weblates_placeholders_come_back(client: httpx.Client) -> None:
+    """As Weblate sends them: escaped, each placeholder an empty element with the place where it stood."""
+    messages = ["Copy %(name)s to <b>%s</b> & wait", "{count} new messages", "Nothing to <i>see</i> here"]
+    asked = []
+    for message in messages:
+        placeholders = [(match.start(), match[0]) for match in PLACEHOLDER.finditer(message)]
+        text = html.escape(PLACEHOLDER.sub(lambda match: f"\0{match.start()}\0", message), quote=False)
+        asked.append((regex.sub("\0(\\d+)\0", r'<x id="\1"></x>', text), dict(placeholders)))
+    answer = client.post(
+        "/v2/translate",
+        json={
+            "text": [text for text, _ in asked],
+            "source_lang": "EN",
+            "target_lang": "RO",
+            "formality": "default",
+            "tag_handling": "xml",
+            "ignore_tags": ["x"],
+        },
+        headers={"Authorization": "DeepL-Auth-Key unused"},
+    )
+    for message, (_, placeholders), one in zip(messages, asked, answer.json()["translations"], strict=True):
+        for place, text in placeholders.items():
+            assert one["text"].count(f'<x id="{place}"></x>') == 1
+            one["text"] = one["text"].replace(f'<x id="{place}"></x>', text)
+        restored = html.unescape(one["text"])
+        assert sorted(PLACEHOLDER.findall(restored)) == sorted(PLACEHOLDER.findall(message))
+        assert regex.findall("</?[bi]>", restored) == regex.findall("</?[bi]>", message)
+
+
+PLACEHOLDER = regex.compile(r"%(?:\(\w+\))?s|\{\w+\}")
+
+
+def test_sentences_end_where_the_client_says(client: httpx.Client) -> None:
+    def translate(text: str, **options: object) -> str:
+        asked = {"text": [text], "target_lang": "RO", **options}
+        answer = client.post("/v2/translate", json=asked)
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["translations"][0]["text"])
+
+    one, other = translate("The disk"), translate("Is full.")
+    assert translate("The disk\nIs full.") == translate("The disk\nIs full.", split_sentences="1") == f"{one}\n{other}"
+    together = translate("The disk\nIs full.", split_sentences="nonewlines")
+    assert together != f"{one}\n{other}"
+    assert translate("The disk\nIs full.", split_sentences=0) == together
+    assert translate("The disk\nIs full.", tag_handling="html") == together
+    parts = "<x>The disk</x><y>Is full.</y>"
+    assert translate(parts, tag_handling="xml", splitting_tags=["x"]) == f"<x>{one}</x><y>{other}</y>"
+    blocks = "<p>The disk</p><p>Is full.</p>"
+    assert translate(blocks, tag_handling="html") == f"<p>{one}</p><p>{other}</p>"
+    assert translate(blocks, tag_handling="html", outline_detection=False) != f"<p>{one}</p><p>{other}</p>"
+    assert translate(blocks, tag_handling="xml", non_splitting_tags="p,q") != f"<p>{one}</p><p>{other}</p>"
+    assert client.post("/v2/translate", json={"text": ["x"], "target_lang": "RO", "split_sentences": 2}).is_client_error
 
 
 def test_languages_and_usage(translator: deepl.DeepLClient, client: httpx.Client) -> None:
@@ -133,6 +192,19 @@ def test_documents(translator: deepl.DeepLClient, monkeypatch: pytest.MonkeyPatc
     assert "zmeu" in output.getvalue().decode()
     with pytest.raises(deepl.DeepLException):
         translator.translate_document_get_status(deepl.DocumentHandle(handle.document_id, "wrong"))
+
+
+@pytest.mark.parametrize("suffix", [*FORMATS])
+def test_documents_of_every_kind(translator: deepl.DeepLClient, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
+    monkeypatch.setattr("time.sleep", lambda _, sleep=time.sleep: sleep(0.05))
+    content, output = sample(suffix), io.BytesIO()
+    handle = translator.translate_document_upload(content, filename=f"file{suffix}", target_lang="RO")
+    assert translator.translate_document_wait_until_done(handle, timeout_s=30).done
+    translator.translate_document_download(handle, output)
+    result, path = output.getvalue(), Path(f"file{suffix}")
+    assert result != content
+    before, after = (read_document(path, one, ("en", "ro")) for one in (content, result))
+    assert len(before.units) == len(after.units)
 
 
 def test_documents_that_cannot_be_read_are_refused(translator: deepl.DeepLClient) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alidade.text.sentences import split_sentences
+from alidade.text.sentences import UNSPLIT, Splitting, split_sentences
 
 
 def sentences(text: str, language: str = "en") -> list[str]:
@@ -44,6 +44,18 @@ def test_knows_other_languages() -> None:
 def test_never_cuts_what_must_stay_whole() -> None:
     text = "Open {a. B} now. Then stop."
     assert split_sentences(text, "en", kept=[(5, 11)])[0] == (0, 16)
+
+
+def test_splits_only_where_it_is_asked_to() -> None:
+    text = "One. Two\nThree"
+
+    def found(splitting: Splitting, cuts: tuple[int, ...] = ()) -> list[str]:
+        return [text[start:end] for start, end in split_sentences(text, "en", (), cuts, splitting)]
+
+    assert found(UNSPLIT) == [text]
+    assert found(Splitting(at_lines=False)) == ["One.", "Two\nThree"]
+    assert found(Splitting(at_marks=False)) == ["One. Two", "Three"]
+    assert found(UNSPLIT, (0, 9, len(text))) == ["One. Two", "Three"]
 
 
 @given(st.text(alphabet="aB. \n!?“”\u00a0é。", max_size=80) | st.text(max_size=80))

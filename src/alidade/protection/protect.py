@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import regex
 
 from alidade.dictionary.entries import Dictionary
-from alidade.text.markup import BREAKS, Mark, Role, role_of_tag
+from alidade.text.markup import BREAKS, Mark, Role, partners_of, role_of_tag
 from alidade.text.placeholders import BETWEEN_WORDS, Kind, Placeholder, closing_brace, find_placeholders
-from alidade.text.sentences import split_sentences
+from alidade.text.sentences import SENTENCES, Splitting, split_sentences
 from alidade.text.subwords import Subwords
 from alidade.text.words import split_words
 
@@ -118,21 +118,26 @@ class Protection:
         self._scripts = _scripts_of(source)
 
     def protect(
-        self, text: str, *, is_plural: bool = False, splits: bool = True, dictionary: Dictionary | None = None
+        self,
+        text: str,
+        *,
+        is_plural: bool = False,
+        splitting: Splitting = SENTENCES,
+        dictionary: Dictionary | None = None,
     ) -> ProtectedText:
         """Prepare a text.
 
-        is_plural: `#` is a number in it, as in a branch of an ICU plural. splits: into sentences. dictionary: what has
-        an entry of its own is translated as that says.
+        is_plural: `#` is a number in it, as in a branch of an ICU plural. splitting: into sentences. dictionary: what
+        has an entry of its own is translated as that says.
         """
         found = list(find_placeholders(text))
         if is_plural:
             found = _with_number_signs(text, found)
         if dictionary:
             found = [p for p in found if not any(dictionary.entries_for(p.text))]
-        protected = _Builder(self, text, found, splits=splits).build()
+        protected = _Builder(self, text, found, splitting).build()
         stuck = frozenset([one.placeholder.start for one in protected.stand_ins_inside_words(self.language)])
-        return _Builder(self, text, found, splits=splits, padded=stuck).build() if stuck else protected
+        return _Builder(self, text, found, splitting, padded=stuck).build() if stuck else protected
 
     def stand_in(self, placeholder: Placeholder) -> str:
         """What the model reads in its place: what it knows best of what is like it."""
@@ -192,8 +197,8 @@ class _Builder:
         protection: Protection,
         text: str,
         found: Sequence[Placeholder],
+        splitting: Splitting,
         *,
-        splits: bool,
         padded: frozenset[int] = frozenset(),
     ) -> None:
         """padded: where placeholders begin that need spaces around their stand-ins."""
@@ -201,7 +206,7 @@ class _Builder:
         self.padded = padded
         self.text = text
         self.found = _with_verbatim_elements(text, found)
-        self.splits = splits
+        self.splitting = splitting
         self.plain = ""
         self.origins: list[tuple[int, int]] = []
         self.stand_ins: list[StandIn] = []
@@ -294,7 +299,7 @@ class _Builder:
         before = text[start : placeholder.start]
         after = _SPACE_AFTER.match(text, placeholder.end, end)
         role, name = _role(placeholder, text)
-        is_break = role == "alone" and (placeholder.kind == "escape" or name in BREAKS)
+        is_break = name in BREAKS or name in self.splitting.tags or (role == "alone" and placeholder.kind == "escape")
         mark = Mark(
             placeholder.text,
             role,
@@ -303,10 +308,11 @@ class _Builder:
             space_before=before,
             space_after=after[0] if after else "",
             is_break=is_break,
+            number=len(self.marks),
             keeps_order=placeholder.kind == "escape" and role == "alone",
         )
         self.marks.append((len(self.plain), mark))
-        if (is_break or name in BREAKS) and self.plain and not self.plain[-1].isspace() and placeholder.end < end:
+        if is_break and self.plain and not self.plain[-1].isspace() and placeholder.end < end:
             self.plain += " "
             self.origins.append((placeholder.start, placeholder.end))
             self.marks[-1] = len(self.plain), mark
@@ -317,15 +323,20 @@ class _Builder:
         is_plural = _ICU_PLURAL.match(placeholder.text) is not None
         return tuple(
             [
-                (text, self.protection.protect(text, is_plural=is_plural) if is_translated else None)
+                (
+                    text,
+                    self.protection.protect(text, is_plural=is_plural, splitting=self.splitting)
+                    if is_translated
+                    else None,
+                )
                 for text, is_translated in icu_stretches(placeholder.text)
             ]
         )
 
     def _sentences(self, plain: str) -> Iterator[Sentence]:
-        kept = [(one.start, one.end) for one in self.stand_ins]
-        spans = split_sentences(plain, self.protection.language, kept) if self.splits else [(0, len(plain))]
-        for start, end in spans:
+        kept = [(one.start, one.end) for one in self.stand_ins] + self._whole_elements()
+        cuts = sorted({min(place, len(plain)) for place, mark in self.marks if mark.name in self.splitting.tags})
+        for start, end in split_sentences(plain, self.protection.language, kept, cuts, self.splitting):
             rest = self._without_stand_ins(plain, start, end)
             text = " ".join(plain[start:end].split())
             reason = self.protection.copy_reason(rest)
@@ -335,6 +346,15 @@ class _Builder:
                 yield Sentence(start, end, lowered, is_upper=True)
             else:
                 yield Sentence(start, end, text)
+
+    def _whole_elements(self) -> list[tuple[int, int]]:
+        """What stands in elements inside which no sentence ends."""
+        marks = [mark for _, mark in self.marks]
+        return [
+            (self.marks[first][0], self.marks[last][0])
+            for first, last in partners_of(marks).items()
+            if first < last and marks[first].name in self.splitting.whole_tags
+        ]
 
     def _without_stand_ins(self, plain: str, start: int, end: int) -> str:
         text = plain[start:end]

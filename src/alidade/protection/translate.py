@@ -15,6 +15,7 @@ from alidade.dictionary.entries import Dictionary, Entry
 from alidade.protection.protect import ProtectedText, Protection, Sentence
 from alidade.protection.restore import ORIGIN, copied, keeps_all, required_entries, restore
 from alidade.text.placeholders import find_placeholders
+from alidade.text.sentences import SENTENCES, UNSPLIT, Splitting
 from alidade.text.subwords import Encoding
 from alidade.translation import Translation
 
@@ -45,9 +46,10 @@ def translate_protected(
     translate: PlainTranslator,
     dictionary: Dictionary | None,
     num_best: int = 1,
+    splitting: Splitting = SENTENCES,
 ) -> list[Translation]:
     """The translations of texts as people write them, placeholders, markup and several sentences included."""
-    protected = [_protect(text, protection, dictionary) for text in texts]
+    protected = [_protect(text, protection, dictionary, splitting) for text in texts]
     tasks = [
         _Task(owner, sentence, PlainText(sentence.text, _plain_prefix(owner, text.prefix), text.number))
         for text, whole in zip(texts, protected, strict=True)
@@ -64,10 +66,13 @@ class _Task:
     plain: PlainText
 
 
-def _protect(text: PlainText, protection: Protection, dictionary: Dictionary | None) -> ProtectedText:
+def _protect(
+    text: PlainText, protection: Protection, dictionary: Dictionary | None, splitting: Splitting
+) -> ProtectedText:
     """A prefix and entries for the n-th occurrence of a phrase speak of the text as a whole: it stays in one piece."""
-    splits = not text.prefix and not (dictionary and any(entry.occurrence is not None for entry in dictionary.entries))
-    return protection.protect(text.text, splits=splits, dictionary=dictionary)
+    if text.prefix or (dictionary and any(entry.occurrence is not None for entry in dictionary.entries)):
+        splitting = UNSPLIT
+    return protection.protect(text.text, splitting=splitting, dictionary=dictionary)
 
 
 def _plain_prefix(owner: ProtectedText, prefix: str) -> str:

@@ -1,8 +1,8 @@
 """DeepL's interface, as its official client and Weblate use it.
 
-Formality, context and the like are accepted and change nothing. A glossary is one of our dictionaries whose entries are
-required. What the client insists on: `billed_characters`, errors as strings, `creation_time` with fractional seconds
-and a zone, and targets EN and PT by region.
+Formality, context and the like are accepted and change nothing: the model reads one sentence at a time. A glossary is
+one of our dictionaries whose entries are required. What the client insists on: `billed_characters`, errors as strings,
+`creation_time` with fractional seconds and a zone, and targets EN and PT by region.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from alidade.server.reading import FORM, JSON, body_schema, read_request, read_v
 from alidade.server.service import Refusal, Service
 from alidade.server.store import Key
 from alidade.server.work import Text, Work
+from alidade.text.sentences import SENTENCES, Splitting
 from alidade.translator import Mode
 
 router = APIRouter(tags=["DeepL"])
@@ -41,6 +42,11 @@ def _split_names(value: object) -> object:
     return value
 
 
+def _split_word(value: object) -> object:
+    """In JSON, clients write 0 and 1 in whichever way."""
+    return str(int(value)) if isinstance(value, bool | int) else value
+
+
 Names = Annotated[list[Annotated[str, Field(max_length=200)]], BeforeValidator(_split_names), Field(max_length=1000)]
 Language = Annotated[str, Field(min_length=2, max_length=35)]
 
@@ -56,8 +62,17 @@ class TranslateRequest(BaseModel):
     glossary_id: str | None = Field(default=None, max_length=64)
     glossary_ids: list[Annotated[str, Field(max_length=64)]] | None = Field(default=None, max_length=16)
     tag_handling: Literal["xml", "html"] | None = None
+    split_sentences: Annotated[Literal["0", "1", "nonewlines"] | None, BeforeValidator(_split_word)] = Field(
+        default=None, description="0: the text is one sentence; nonewlines: line breaks end none.", examples=["1"]
+    )
+    outline_detection: bool | None = Field(default=None, description="false: only splitting_tags end sentences.")
+    splitting_tags: Names = []
+    non_splitting_tags: Names = []
     ignore_tags: Names = []
     show_billed_characters: bool | None = None
+
+
+LISTS = ("text", "ignore_tags", "splitting_tags", "non_splitting_tags", "glossary_ids")
 
 
 class Translation(BaseModel):
@@ -77,11 +92,11 @@ class TranslateAnswer(BaseModel):
 )
 async def translate(request: Request, service: Served, key: Asker) -> TranslateAnswer:
     """Translate texts."""
-    asked = await read_request(request, TranslateRequest, ["text", "ignore_tags", "glossary_ids"])
+    asked = await read_request(request, TranslateRequest, LISTS)
     pair, _ = choose(service, asked.source_lang, asked.target_lang, asked.text)
     dictionaries, mode, inflect = glossaries_of(service, key, asked, pair)
     shielded = [Shielded(text, asked.ignore_tags if asked.tag_handling else ()) for text in asked.text]
-    work = Work("text", pair, dictionaries, mode=mode, inflect=inflect)
+    work = Work("text", pair, dictionaries, mode=mode, inflect=inflect, splitting=splitting_of(asked))
     results = await service.run(request, key, work, [Text(one.text) for one in shielded])
     return TranslateAnswer(
         translations=[
@@ -106,6 +121,17 @@ def glossaries_of(
             raise Refusal(400, f"glossary {one.id} has no entries for {pair[0]} to {pair[1]}")
     mode: Mode = "require" if any(one.mode == "require" for one in found) else "suggest"
     return tuple([(one.id, one.version) for one in found]), mode, any(one.inflect for one in found)
+
+
+def splitting_of(asked: TranslateRequest) -> Splitting:
+    """Where sentences end: in HTML line breaks are white space."""
+    how = asked.split_sentences or ("nonewlines" if asked.tag_handling == "html" else "1")
+    if asked.tag_handling is None:
+        return Splitting(at_marks=how != "0", at_lines=how == "1")
+    found = SENTENCES.tags if asked.outline_detection in (None, True) and how != "0" else frozenset()
+    never = frozenset([name.lower() for name in asked.non_splitting_tags])
+    always = frozenset([name.lower() for name in asked.splitting_tags])
+    return Splitting(how != "0", how == "1", (found - never) | always, never)
 
 
 class Shielded:

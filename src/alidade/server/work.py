@@ -18,6 +18,7 @@ from alidade.dictionary.entries import Dictionary, Entry
 from alidade.dictionary.files import inflect_all
 from alidade.server.results import describe, find_problems
 from alidade.server.store import Store
+from alidade.text.sentences import SENTENCES, Splitting
 from alidade.translation import Translation
 from alidade.translator import Mode, Translator
 
@@ -42,6 +43,7 @@ class Work:
     num_best: int = 1
     with_attention: bool = False
     protect: bool = True
+    splitting: Splitting = SENTENCES
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class Worker:
             num_best=work.num_best,
             with_links=work.kind != "text",
             protect=work.protect,
+            splitting=work.splitting,
         )
 
     def _given_dictionary(self, work: Work) -> Dictionary | None:

@@ -36,6 +36,8 @@ class Mark:
     """It parts words by itself, as a line break does."""
     keeps_order: bool = False
     """It never changes places with others of this kind: lines stay in their order."""
+    number: int | None = None
+    """Which one of its text's marks it is."""
 
 
 @dataclass(slots=True)
@@ -83,7 +85,7 @@ BREAKS = frozenset({"br", "hr", "p", "div", "li", "td", "th", "tr", "ul", "ol", 
 def build_tree(marks: Sequence[Mark], num_source: int) -> Element:
     """The marks of a text as a tree; those without a partner stand alone."""
     root = Element(Mark("", "open", 0), Mark("", "close", num_source))
-    partners = _partners(marks)
+    partners = partners_of(marks)
     stack = [root]
     for number, mark in enumerate(marks):
         if number not in partners:
@@ -97,7 +99,7 @@ def build_tree(marks: Sequence[Mark], num_source: int) -> Element:
     return root
 
 
-def _partners(marks: Sequence[Mark]) -> dict[int, int]:
+def partners_of(marks: Sequence[Mark]) -> dict[int, int]:
     """Which mark closes which; of pairs that cross each other, the one that closes first counts."""
     partners: dict[int, int] = {}
     opened: list[int] = []
@@ -311,8 +313,7 @@ def fill_gap(gap: str, marks: Sequence[Placed], *, is_first: bool, is_last: bool
     """
     alone = [number for number, one in enumerate(marks) if one.is_alone]
     if not alone:
-        closing = [*itertools.takewhile(lambda one: one.mark.role == "close", marks)]
-        return _join(closing) + gap + _join(marks[len(closing) :])
+        return _fill_with_pairs(gap, [one.mark for one in marks])
     inner = [one.mark for one in marks[alone[0] : alone[-1] + 1]]
     before = "" if is_first else inner[0].space_before
     after = "" if is_last or (not gap and not is_first) else inner[-1].space_after
@@ -320,6 +321,26 @@ def fill_gap(gap: str, marks: Sequence[Placed], *, is_first: bool, is_last: bool
         before = gap  # the words were one in the source and are two now
     texts = [one.text + (one.space_after or other.space_before) for one, other in itertools.pairwise(inner)]
     return f"{_join(marks[: alone[0]])}{before}{''.join(texts)}{inner[-1].text}{after}{_join(marks[alone[-1] + 1 :])}"
+
+
+def _fill_with_pairs(gap: str, marks: Sequence[Mark]) -> str:
+    """Between tags that are neighbours as they were in the source stands what stood there."""
+    num_closing = len([*itertools.takewhile(lambda mark: mark.role == "close", marks)])
+    text = "" if num_closing else gap
+    for number, mark in enumerate(marks):
+        text += mark.text
+        following = marks[number + 1] if number + 1 < len(marks) else None
+        has_gap = number + 1 == num_closing
+        if following is not None and _are_neighbours(mark, following):
+            parts_words = mark.space_after or mark.is_break or following.is_break
+            text += mark.space_after if parts_words or not has_gap else gap
+        elif has_gap:
+            text += gap
+    return text
+
+
+def _are_neighbours(mark: Mark, following: Mark) -> bool:
+    return mark.number is not None and following.number == mark.number + 1 and mark.place == following.place
 
 
 def _join(marks: Sequence[Placed]) -> str:

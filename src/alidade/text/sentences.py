@@ -6,6 +6,7 @@ break ends a sentence unless the next line goes on with a small letter, as wrapp
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,15 +18,43 @@ from alidade.text.subwords import Encoding, Subwords
 Span = tuple[int, int]
 
 
-def split_sentences(text: str, language: str, kept: Sequence[Span] = ()) -> list[Span]:
-    """The sentences of a text as spans, without the white space around them; none ends inside a kept span."""
+BLOCKS = frozenset({"p", "div", "li", "td", "th", "tr", "ul", "ol", "table", "h1", "h2", "h3", "h4", "h5", "h6", "hr"})
+"""Elements of HTML that no sentence goes beyond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Splitting:
+    """Where sentences of a text may end."""
+
+    at_marks: bool = True
+    """At full stops and the like."""
+    at_lines: bool = True
+    """At line breaks."""
+    tags: frozenset[str] = BLOCKS
+    """At the tags of these elements, always."""
+    whole_tags: frozenset[str] = frozenset()
+    """Never inside these elements."""
+
+
+SENTENCES = Splitting()
+UNSPLIT = Splitting(at_marks=False, at_lines=False, tags=frozenset())
+
+
+def split_sentences(
+    text: str, language: str, kept: Sequence[Span] = (), cuts: Sequence[int] = (), splitting: Splitting = SENTENCES
+) -> list[Span]:
+    """The sentences of a text as spans, without the white space around them.
+
+    kept: spans inside which none ends. cuts: places where one ends in any case, from left to right.
+    """
     spans: list[Span] = []
-    for start, end in _lines(text):
-        for sentence in _sentences(text[start:end], language):
-            trimmed = _trim(text, start, start + len(sentence))
-            start += len(sentence)
-            if trimmed is not None:
-                spans.append(trimmed)
+    for first, last in itertools.pairwise([0, *cuts, len(text)]):
+        for start, end in _lines(text, first, last) if splitting.at_lines else [(first, last)]:
+            for sentence in _sentences(text[start:end], language) if splitting.at_marks else [text[start:end]]:
+                trimmed = _trim(text, start, start + len(sentence))
+                start += len(sentence)
+                if trimmed is not None:
+                    spans.append(trimmed)
     return _without_cuts(spans, kept) if kept else spans
 
 
@@ -42,12 +71,11 @@ _LINE_END = regex.compile(r"\n\s*(?!\s|\p{Ll})|\n[^\S\n]*\n\s*")
 """A blank line, or a line break before anything but a small letter."""
 
 
-def _lines(text: str) -> Iterator[Span]:
-    start = 0
-    for match in _LINE_END.finditer(text):
+def _lines(text: str, start: int, end: int) -> Iterator[Span]:
+    for match in _LINE_END.finditer(text, start, end):
         yield start, match.start()
         start = match.end()
-    yield start, len(text)
+    yield start, end
 
 
 def _trim(text: str, start: int, end: int) -> Span | None:
