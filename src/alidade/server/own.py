@@ -118,6 +118,7 @@ class SentencesRequest(OwnModel):
 class AlternativesRequest(Asked):
     text: str = Field(examples=["The disk is full."])
     prefix: str = Field(default="", description="The words before the place that is asked about.", examples=["Discul"])
+    with_translations: bool = Field(default=True, description="False is quicker.")
 
 
 class PairRequest(OwnModel):
@@ -204,7 +205,7 @@ class TranslationAnswer(BaseModel):
 class Alternative(BaseModel):
     word: str
     share: float = Field(description="Of the probability of all that was found.")
-    translation: str = Field(description="The best translation that goes on with this word.")
+    translation: str | None = Field(description="The best translation that goes on with this word, unless unwanted.")
 
 
 class AlternativesAnswer(BaseModel):
@@ -291,7 +292,7 @@ def sentences(asked: SentencesRequest, service: Served, _: Asker) -> list[Span]:
 async def alternatives(asked: AlternativesRequest, request: Request, service: Served, key: Asker) -> AlternativesAnswer:
     """Whole words that may stand after the given first words of a translation, each with its share."""
     pair, _ = choose(service, asked.source_language, asked.target_language, [asked.text])
-    work = work_of(service, key, "alternatives", pair, asked)
+    work = work_of(service, key, "alternatives", pair, asked, with_translations=asked.with_translations)
     [result] = await service.run(request, key, work, [Text(asked.text, asked.prefix)])
     return AlternativesAnswer.model_validate(result)
 

@@ -7,7 +7,6 @@ ready to be sent to a client; only documents get whole translations.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, Literal
 from alidade.aligner import align, score
 from alidade.dictionary.entries import Dictionary, Entry
 from alidade.dictionary.files import inflect_all
+from alidade.server.alternatives import find_alternatives
 from alidade.server.results import describe, find_problems
 from alidade.server.store import Store
 from alidade.text.sentences import SENTENCES, Splitting
@@ -24,8 +24,6 @@ from alidade.translator import Mode, Translator
 
 Kind = Literal["text", "full", "whole", "alternatives", "align", "check"]
 """Texts alone; words, links and scores; `Translation` objects; and what else there is to ask."""
-WIDE = 24
-"""Alternatives at a word are looked for among so many translations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +42,8 @@ class Work:
     with_attention: bool = False
     protect: bool = True
     splitting: Splitting = SENTENCES
+    with_translations: bool = True
+    """Whether alternatives come with the translations that go on with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,27 +115,15 @@ class Worker:
         return inflect_all(dictionary, languages) if inflect else dictionary
 
     def _alternatives(self, translator: Translator, work: Work, text: Text) -> dict[str, Any]:
-        """The words that may follow a prefix, each with its share of the probability of what was found."""
-        [best] = self._translate(translator, replace(work, num_best=WIDE), [text])
-        subwords = translator.model.target_subwords
-        given = [word.text for word in subwords.encode(translator.model.normalise_target(text.second)).words]
-        found: dict[str, tuple[float, str]] = {}
-        for one in (best, *best.alternatives):
-            words = [word.text for word in one.target.words]
-            if len(words) > len(given) and words[: len(given)] == given:
-                probability = math.exp(one.lexical_score + one.alignment_score)
-                word = words[len(given)]
-                known = found.get(word, (0.0, one.text))
-                found[word] = known[0] + probability, known[1]
-        total = sum(probability for probability, _ in found.values()) or 1.0
-        ranked = sorted(found.items(), key=lambda item: -item[1][0])
-        return {
-            "prefix": text.second,
-            "alternatives": [
-                {"word": word, "share": round(probability / total, 4), "translation": translation}
-                for word, (probability, translation) in ranked
-            ],
-        }
+        """The words that may follow a prefix, and the translations that go on with them."""
+
+        def complete(prefixes: Sequence[str]) -> list[str]:
+            found = self._translate(translator, replace(work, kind="text"), [Text(text.text, one) for one in prefixes])
+            return [one.text for one in found]
+
+        completing = complete if work.with_translations else None
+        found = find_alternatives(translator, text.text, text.second, completing)
+        return {"prefix": text.second, "alternatives": found}
 
 
 def _pairs(texts: Sequence[Text]) -> list[tuple[str, str]]:

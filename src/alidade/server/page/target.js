@@ -10,6 +10,7 @@ export function Target({ bench, id, label, onWhy, empty }) {
   useWatched(bench.view);
   const [asked, setAsked] = useState(null);
   const box = useRef(null);
+  const home = () => box.current.firstElementChild;
   const words = () => [...box.current.querySelectorAll("[data-i]")];
 
   const placeOf = (element) => {
@@ -20,12 +21,21 @@ export function Target({ bench, id, label, onWhy, empty }) {
     const { sentence, number } = placeOf(element);
     if (bench.answer(sentence)) setAsked({ sentence, number, typed, id: element.parentElement.id });
   };
-  /** After the words have been drawn anew: the word with this number, or the last one. */
-  const focusWord = (textId, number) =>
-    requestAnimationFrame(() => {
-      const found = document.getElementById(textId)?.words || [];
-      (found[number] || found[found.length - 1] || box.current)?.focus();
-    });
+  /** The word with this number, as soon as it has been drawn; nobody's focus is taken away who has gone elsewhere. */
+  const wanted = useRef(null);
+  const focusWord = (textId, number) => {
+    home().focus();
+    wanted.current = { textId, number };
+    requestAnimationFrame(focusWanted);
+  };
+  const focusWanted = () => {
+    if (!wanted.current) return;
+    const found = document.getElementById(wanted.current.textId)?.words;
+    if (!found?.length) return;
+    if (document.activeElement === home()) (found[wanted.current.number] || found[found.length - 1]).focus();
+    wanted.current = null;
+  };
+  useLayoutEffect(focusWanted);
   const close = (number = asked?.number) => {
     if (asked) focusWord(asked.id, number);
     setAsked(null);
@@ -56,7 +66,7 @@ export function Target({ bench, id, label, onWhy, empty }) {
     else if (event.key === "ArrowLeft" || event.key === "ArrowUp") go(at - 1);
     else if (event.key === "Home") go(0);
     else if (event.key === "End") go(all.length - 1);
-    else if (event.key === "Escape") box.current.focus();
+    else if (event.key === "Escape") home().focus();
     else if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
       open(event.target);
@@ -126,8 +136,8 @@ function WordMenu({ bench, asked, close, why }) {
   useEffect(() => {
     const stopping = new AbortController();
     const prefix = answer.text.slice(0, word.start).trimEnd();
-    ask("/api/alternatives", { ...pair(), ...terms.question(), text: sentence.text, prefix }, { signal: stopping.signal })
-      .then((one) => setFound(one.alternatives.slice(0, 8)))
+    ask("/api/alternatives", { ...pair(), ...terms.question(), text: sentence.text, prefix, with_translations: false }, { signal: stopping.signal })
+      .then((one) => setFound(one.alternatives.slice(0, 6)))
       .catch((problem) => wasStopped(problem) || setError(problem.message));
     return () => stopping.abort();
   }, []);
@@ -166,9 +176,8 @@ function WordMenu({ bench, asked, close, why }) {
       ${from && html`<span class="share">${percent(word.sure)}</span>`}</p>
     ${error && html`<p class="error" role="alert">${error}</p>`}
     <ul class="options" lang=${pair().target_language} aria-busy=${!found}>${(found || []).map((one) => html`<li key=${one.word}>
-      <button onClick=${() => choose(one.word)} title=${one.translation}>
-        <span class="option">${one.word}</span><${Bar} share=${one.share} /><span class="share">${percent(one.share)}</span></button></li>`)}
-      ${!found && !error && [1, 2, 3].map((n) => html`<li key=${n} class="waiting"></li>`)}</ul>
+      <button onClick=${() => choose(one.word)}>
+        <span class="option">${one.word}</span><${Bar} share=${one.share} /><span class="share">${percent(one.share)}</span></button></li>`)}</ul>
     <form onSubmit=${(event) => { event.preventDefault(); choose(own); }}>
       <input ref=${field} value=${own} onInput=${(event) => setOwn(event.target.value)} lang=${pair().target_language}
         aria-label=${t("ownWord")} placeholder=${t("ownWord")} autocomplete="off" />
