@@ -38,6 +38,16 @@ class DictionaryRequest(OwnModel):
     entries: list[TermEntry] = Field(default=[])
 
 
+class DictionaryChange(OwnModel):
+    """What is to be different; what is not named stays."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=1024)
+    mode: Mode | None = None
+    inflect: bool | None = None
+    entries: list[TermEntry] = Field(default=[], description="Added, in the place of those with the same source.")
+    removed: list[str] = Field(default=[], description="The sources of entries to remove.")
+
+
 class DictionaryInfo(BaseModel):
     id: str
     name: str
@@ -114,6 +124,20 @@ def replace_dictionary(identity: str, asked: DictionaryRequest, service: Served,
     pair = primary_language(asked.source_language), primary_language(asked.target_language)
     infos = _infos(service.dictionary(key, identity))
     return next(info for info in infos if (info.source_language, info.target_language) == pair)
+
+
+@router.patch("/{identity}", responses=answers(400, 401, 403, 404, 413, 503))
+def change_dictionary(identity: str, asked: DictionaryChange, service: Served, key: Asker) -> DictionaryInfo:
+    """Change single entries of a dictionary, or its name and mode."""
+    info = _only(service.dictionary(key, identity))
+    pair = info.source_language, info.target_language
+    entries = _entries(asked.entries, service)
+    if info.num_entries + len(entries) > service.limits.dictionary_entries:
+        raise Refusal(413, f"a dictionary has at most {service.limits.dictionary_entries} entries")
+    if entries or asked.removed:
+        service.store.put_section(identity, *pair, entries, merge=True, removed=asked.removed)
+    service.store.change_dictionary(identity, name=asked.name, mode=asked.mode, inflect=asked.inflect)
+    return _only(service.dictionary(key, identity))
 
 
 @router.delete("/{identity}", status_code=204, responses=answers(401, 403, 404, 503))

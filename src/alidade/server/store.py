@@ -15,7 +15,7 @@ import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -249,12 +249,22 @@ class Store:
                 (name, mode, inflect, identity),
             )
 
-    def put_section(self, identity: str, source: str, target: str, entries: Sequence[Entry], *, merge: bool) -> None:
-        """Replace a dictionary's entries for a pair of languages, or add to them; new ones win."""
+    def put_section(
+        self,
+        identity: str,
+        source: str,
+        target: str,
+        entries: Sequence[Entry],
+        *,
+        merge: bool,
+        removed: Collection[str] = (),
+    ) -> None:
+        """Replace a dictionary's entries for a pair of languages, or add to them, without those of removed phrases;
+        new ones win."""
         with self._writing() as connection:
             kept: list[Entry] = []
             if merge:
-                replaced = {entry.source for entry in entries}
+                replaced = {entry.source for entry in entries} | set(removed)
                 kept = [entry for entry in self.entries(identity, source, target) if entry.source not in replaced]
             _write_section(connection, identity, source, target, [*kept, *entries])
             connection.execute("UPDATE dictionaries SET version = version + 1 WHERE id = ?", (identity,))

@@ -3,6 +3,7 @@ import { html, render, useEffect, useState, useWatched, keep, kept, notice } fro
 import { connection, languages, loadLanguages } from "./api.js";
 import { LANGUAGES, t, useLanguage } from "./i18n.js";
 import { listen } from "./words.js";
+import { terms } from "./terms.js";
 import { TextView } from "./text.js";
 import { Icon } from "./icons.js";
 
@@ -82,3 +83,4 @@ function App() {
 render(html`<${App} />`, document.getElementById("app"));
 listen(document.getElementById("app"));
 loadLanguages().catch(() => {});
+languages.watch(() => languages.get().pairs.length && terms.load().catch(() => {}));

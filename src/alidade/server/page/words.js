@@ -57,7 +57,7 @@ export function withWords(text, words, draw) {
 }
 
 /** Let the element of a text know its words and their partners; `other`: the id of the text on the other side. */
-function tell(element, words, other) {
+export function tell(element, words, other) {
   if (!element) return;
   element.linked = words;
   element.other = other;
