@@ -18,7 +18,7 @@ from runner.measure import measure_row
 from runner.report import describe_result, make_report
 from runner.settings import EXPERIMENTS, TABLES, Library
 from runner.systems import Workshop
-from ship import keep_plain, ship
+from ship import ship
 from small_runs import ALIGNED, JUMPS, TRANSFORMER, run_config, write_config
 
 ROWS = {
@@ -236,17 +236,6 @@ def test_a_model_is_shipped_with_its_card(measured: Path, tmp_path: Path) -> Non
     translations = measured / "runs" / "enro" / "systems" / "shipped" / "test.ro"
     source = (measured / "data" / "test.en").read_text().splitlines()[0]
     assert Translator(output).translate(source).text == translations.read_text().splitlines()[0]
-
-
-def test_the_plain_transformer_is_kept_beside_it(measured: Path, tmp_path: Path) -> None:
-    library = Library(measured / "experiments")
-    with pytest.raises(AlidadeError, match=r"run `python experiments/run\.py enro/transformer-continued-int8` first"):
-        keep_plain(library, tmp_path / "plain")
-    systems = measured / "runs" / "enro" / "systems"
-    shutil.copytree(systems / "transformer", systems / "transformer-continued-int8")
-    keep_plain(library, tmp_path / "plain")
-    assert Translator(tmp_path / "plain").translate("a b").text
-    assert "plain transformer" in (tmp_path / "plain" / "README.md").read_text()
 
 
 def test_nothing_is_shipped_without_results(lab: Path, tmp_path: Path) -> None:
