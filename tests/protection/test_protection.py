@@ -125,6 +125,15 @@ def test_what_is_lost_is_put_back_beside_its_neighbours_and_a_note_says_so() -> 
     assert (1, 1) in {(link.source, link.target) for link in result.alignment or ()}
 
 
+def test_a_tag_whose_words_are_left_out_stays_and_a_note_says_so() -> None:
+    def leaving_out(_: str) -> tuple[list[str], list[tuple[int, int]]]:
+        return ["deschide", "fișierul"], [(0, 0), (2, 1)]
+
+    result = translate("open <b>this</b> file", leaving_out)
+    assert result.text == "deschide <b></b>fișierul"
+    assert result.notes == ("<b> is empty: nothing in the translation comes from its words",)
+
+
 def test_what_is_doubled_is_removed_with_its_quotes() -> None:
     def doubling(_: str) -> tuple[list[str], list[tuple[int, int]]]:
         return ["„", "%s", "”", "și", "„", "%s", "”"], [(0, 1), (0, 5), (1, 3)]

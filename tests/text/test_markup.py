@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alidade.text.markup import Mark, assemble, build_tree, place_marks, role_of_tag
+from alidade.text.markup import LEAST_SHARE, Mark, assemble, build_tree, held_by_pairs, place_marks, role_of_tag
 
 TOKEN = re.compile(r"<[^>]+>|[^<>\s]+|\s+")
 
@@ -54,6 +54,17 @@ def read_marks(source: str) -> tuple[list[Mark], int]:
 )
 def test_tags_go_where_their_words_went(source: str, target: str, links: str, expected: str) -> None:
     assert carry(source, target, links) == expected
+
+
+def test_a_pair_whose_words_are_left_out_stands_around_the_likeliest_word() -> None:
+    marks, num_source = read_marks("the <b>very</b> end")
+    weights = [{0: 0.8, 1: 0.1, 2: 0.1}, {0: 0.1, 1: 0.2, 2: 0.7}]
+    root = build_tree(marks, num_source)
+    placed = place_marks(root, weights)
+    assert assemble(["cel", "sfârșit"], ["", " ", ""], placed).text == "cel <b>sfârșit</b>"
+    [held] = held_by_pairs(root, placed, weights)
+    assert held.words == range(1, 2)
+    assert held.share < LEAST_SHARE
 
 
 @st.composite

@@ -19,7 +19,17 @@ from alidade.alignment.links import Alignment, Link
 from alidade.alignment.positions import links_of_words
 from alidade.dictionary.entries import Entry
 from alidade.protection.protect import ProtectedText, Sentence, StandIn
-from alidade.text.markup import Placed, Weights, assemble, build_tree, place_marks, place_of, targets_of
+from alidade.text.markup import (
+    LEAST_SHARE,
+    Placed,
+    Weights,
+    assemble,
+    build_tree,
+    held_by_pairs,
+    place_marks,
+    place_of,
+    targets_of,
+)
 from alidade.text.normalise import spans_in_original
 from alidade.text.placeholders import find_placeholders
 from alidade.text.subwords import Encoding
@@ -353,7 +363,15 @@ class _Restorer:
             return []
         marks = [replace(mark, place=self._word_at(place)) for place, mark in self.text.marks]
         root = build_tree(marks, len(self.source_spans))
-        return place_marks(root, [self._weights_of(word) for word in self.words])
+        weights = [self._weights_of(word) for word in self.words]
+        placed = place_marks(root, weights)
+        for held in held_by_pairs(root, placed, weights):
+            if not held.words:
+                self.notes.append(f"{held.mark.text} is empty: nothing in the translation comes from its words")
+            elif held.share < LEAST_SHARE:
+                words = " ".join([self._final_text(self.words[word]) for word in held.words])
+                self.notes.append(f'{held.mark.text} stands around "{words}": its own words seem to be left out')
+        return placed
 
     def _weights_of(self, word: _TargetWord) -> Weights:
         if word.stand_in is None and word.number is not None and not word.is_mended:

@@ -252,7 +252,8 @@ def _near(own: range, inside: range, targets: Targets) -> range:
 
 
 _EPSILON = 1e-9
-_LEAST_SHARE = 0.25
+LEAST_SHARE = 0.25
+"""A target word that has less of a pair's words does not translate them."""
 
 
 def _share(weights: Weights, own: range) -> float:
@@ -262,10 +263,32 @@ def _share(weights: Weights, own: range) -> float:
 
 
 def _likeliest_word(own: range, words: Iterable[int], weights: Sequence[Weights]) -> range:
-    """Where no word has come from a pair's words for the most part: the one that has most of them, if it is enough."""
+    """Where no word has come from a pair's words for the most part: the one that has most of them.
+
+    However little that is: a link around a neighbour can be moved, one around nothing is lost on everybody.
+    """
     shares = {word: _share(weights[word], own) for word in words if any(source in own for source in weights[word])}
     best = max(shares, key=lambda word: shares[word], default=None)
-    return range(best, best + 1) if best is not None and shares[best] >= _LEAST_SHARE else range(0)
+    return range(0) if best is None else range(best, best + 1)
+
+
+class Held(NamedTuple):
+    """What a pair of tags holds in the target."""
+
+    mark: Mark
+    words: range
+    share: float
+    """How much of the word that has most of them comes from the pair's source words."""
+
+
+def held_by_pairs(root: Element, placed: Sequence[Placed], weights: Sequence[Weights]) -> Iterator[Held]:
+    """For each pair with words in the source, what it holds."""
+    places = {id(one.mark): one.place for one in placed}
+    for element in _wrapping(root):
+        if element.closing is not None and element.start < element.end:
+            words = range(places[id(element.mark)], places[id(element.closing)])
+            own = range(element.start, element.end)
+            yield Held(element.mark, words, max([_share(weights[word], own) for word in words], default=0.0))
 
 
 def _outside(place: int, runs: Iterable[range]) -> int:
