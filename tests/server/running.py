@@ -31,11 +31,16 @@ class Running:
         line = self.process.stdout.readline()
         assert "http://" in line, self.log.read_text()
         self.address = "http://127.0.0.1:" + line.split("http://127.0.0.1:")[1].split()[0]
+        self.client = httpx.Client(base_url=self.address, timeout=120)
+
+    @property
+    def port(self) -> int:
+        return int(self.address.rpartition(":")[2])
 
     def wait_until_ready(self) -> None:
         for _ in range(600):
             with contextlib.suppress(httpx.HTTPError):
-                if httpx.get(f"{self.address}/readyz").status_code == 200:
+                if self.client.get("/readyz").status_code == 200:
                     return
             assert self.process.poll() is None, self.log.read_text()
             time.sleep(0.1)
@@ -63,6 +68,7 @@ class Running:
 
     def _close(self) -> None:
         assert self.process.stdout is not None
+        self.client.close()
         self.process.stdout.close()
         self._file.close()
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
+import json
 import os
+import resource
 import signal
 import socket
 import sqlite3
 import statistics
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -21,105 +25,127 @@ LONG = "The disk is full and nothing more can be written to it. " * 10
 
 
 def translate(server: Running, text: str) -> httpx.Response:
-    return httpx.post(f"{server.address}/v2/translate", json={"text": [text], "target_lang": "RO"}, timeout=120)
+    return server.client.post("/v2/translate", json={"text": [text], "target_lang": "RO"})
+
+
+def gauge(server: Running, name: str) -> float:
+    lines = server.client.get("/metrics").text.splitlines()
+    return float(next(line.split()[1] for line in lines if line.startswith(f"alidade_{name} ")))
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def halted(server: Running) -> Iterator[int]:
+    """Its only worker stands still: what is sent stays where it is."""
+    [pid] = server.worker_pids()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield pid
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
 
 
 def test_a_worker_that_dies_is_replaced_and_its_batch_done_again(server: Running) -> None:
     expected = translate(server, LONG).json()
-    [pid] = server.worker_pids()
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        answers = [pool.submit(translate, server, LONG) for _ in range(4)]
-        time.sleep(0.3)
-        os.kill(pid, signal.SIGKILL)
+        with halted(server) as pid:
+            answers = [pool.submit(translate, server, LONG) for _ in range(4)]
+            wait_for(lambda: gauge(server, "workers_busy") == 1)
+            os.kill(pid, signal.SIGKILL)
         results = [answer.result() for answer in answers]
     assert [one.status_code for one in results] == [200] * 4
     assert all(one.json() == expected for one in results)
     assert pid not in server.worker_pids()
-    assert "alidade_workers_lost_total 1.0" in httpx.get(f"{server.address}/metrics").text
+    assert "alidade_workers_lost_total 1.0" in server.client.get("/metrics").text
 
 
 def test_a_client_that_goes_away_frees_its_place(server: Running) -> None:
-    def waiting() -> float:
-        lines = httpx.get(f"{server.address}/metrics").text.splitlines()
-        return float(next(line.split()[1] for line in lines if line.startswith("alidade_waiting_texts ")))
-
-    with pytest.raises(httpx.TimeoutException):
-        httpx.post(
-            f"{server.address}/v2/translate",
-            json={"text": [LONG] * 50, "target_lang": "RO"},
-            timeout=httpx.Timeout(0.5),
-        )
-    deadline = time.monotonic() + 30
-    while waiting():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    body = json.dumps({"text": [LONG] * 50, "target_lang": "RO"}).encode()
+    head = f"POST /v2/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+    with halted(server):
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            client.sendall(head.encode() + body)
+            wait_for(lambda: gauge(server, "waiting_texts") > 0)
+        wait_for(lambda: gauge(server, "waiting_texts") == 0)
     assert translate(server, "Open.").status_code == 200
 
 
 def test_a_slow_client_stops_nobody_and_is_sent_away(tmp_path: Path) -> None:
-    with running(tmp_path / "a.sqlite", "--workers", "1", "--body-seconds", "2") as server:
-        port = int(server.address.rpartition(":")[2])
-        with socket.create_connection(("127.0.0.1", port)) as slow:
-            slow.sendall(b"POST /v2/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n")
-            start = time.monotonic()
-            slow.settimeout(10)
-            for _ in range(2):
-                slow.sendall(b"{")
-                assert translate(server, "Open.").status_code == 200
-                time.sleep(0.5)
-            assert b"408" in slow.recv(1000)
-            assert time.monotonic() - start < 20
+    with (
+        running(tmp_path / "a.sqlite", "--workers", "1", "--body-seconds", "2") as server,
+        socket.create_connection(("127.0.0.1", server.port)) as slow,
+        concurrent.futures.ThreadPoolExecutor(1) as pool,
+    ):
+        slow.settimeout(10)
+        start = time.monotonic()
+        slow.sendall(b"POST /v2/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+        answer = pool.submit(lambda: (slow.recv(1000), time.monotonic()))
+        assert translate(server, "Open.").status_code == 200
+        with contextlib.suppress(OSError):  # it may have been sent away already
+            slow.sendall(b"{")
+        received, end = answer.result()
+        assert b"408" in received
+        assert 2 <= end - start < 5
 
 
 def test_a_full_queue_refuses_at_once_and_answers_the_rest_rightly(tmp_path: Path) -> None:
     with running(tmp_path / "a.sqlite", "--workers", "1", "--waiting", "20") as server:
         expected = translate(server, "The disk is full.").json()
-        with concurrent.futures.ThreadPoolExecutor(48) as pool:
-            answers = [*pool.map(lambda _: translate(server, "The disk is full."), range(96))]
-        refused = [one for one in answers if one.status_code == 429]
-        served = [one for one in answers if one.status_code == 200]
-        assert len(refused) + len(served) == 96
-        assert all(one.json() == expected for one in served)
+        with concurrent.futures.ThreadPoolExecutor(21) as pool:
+            with halted(server):
+                accepted = [pool.submit(translate, server, "The disk is full.")]
+                wait_for(lambda: gauge(server, "workers_busy") == 1)
+                accepted += [pool.submit(translate, server, "The disk is full.") for _ in range(20)]
+                wait_for(lambda: gauge(server, "waiting_texts") == 20)
+                start = time.monotonic()
+                refused = [translate(server, "The disk is full.") for _ in range(80)]
+                assert time.monotonic() - start < 8
+            answers = [one.result() for one in accepted]
+        assert [one.status_code for one in answers] == [200] * 21
+        assert all(one.json() == expected for one in answers)
+        assert [one.status_code for one in refused] == [429] * 80
         assert all(int(one.headers["retry-after"]) > 0 and one.json()["message"] for one in refused)
-        assert (
-            httpx.post(f"{server.address}/v2/translate", json={"text": ["x"] * 21, "target_lang": "RO"}).status_code
-            == 429
-        )
+        several = {"text": ["x"] * 21, "target_lang": "RO"}
+        assert server.client.post("/v2/translate", json=several).status_code == 429
 
 
 def test_documents_and_glossaries_survive_the_death_of_the_server(tmp_path: Path) -> None:
     lines = "".join([f"The disk {number} is full and cannot be written.\n\n" for number in range(40)]).encode()
     values = {"source_language": "en", "target_language": "ro"}
     database = tmp_path / "a.sqlite"
+    ids: list[str] = []
+
+    def states(server: Running) -> list[str]:
+        return [server.client.get(f"/api/documents/{one}").json()["state"] for one in ids]
+
     with running(database, "--workers", "1") as server:
         entries = [{"source": "file", "targets": ["zmeu"]}]
-        made = httpx.post(f"{server.address}/api/dictionaries", json=values | {"name": "a", "entries": entries}).json()
-        ids = [
-            httpx.post(f"{server.address}/api/documents", data=values, files={"file": (f"{n}.txt", lines)}).json()["id"]
+        made = server.client.post("/api/dictionaries", json=values | {"name": "a", "entries": entries}).json()
+        ids += [
+            server.client.post("/api/documents", data=values, files={"file": (f"{n}.txt", lines)}).json()["id"]
             for n in range(3)
         ]
-        time.sleep(0.5)
+        wait_for(lambda: "translating" in states(server))
         assert translate(server, "Open.").status_code == 200  # a person overtakes them
-        states = [httpx.get(f"{server.address}/api/documents/{identity}").json()["state"] for identity in ids]
-        assert states.count("done") < 3
+        assert states(server).count("done") < 3
         pids = server.worker_pids()
         server.kill()
-    deadline = time.monotonic() + 10
-    while any(Path(f"/proc/{pid}").exists() for pid in pids):
-        assert time.monotonic() < deadline, "a worker outlives its server"
-        time.sleep(0.05)
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))  # no worker outlives its server
     with running(database, "--workers", "1") as server:
-        assert httpx.get(f"{server.address}/api/dictionaries/{made['id']}").json()["entries"][0]["targets"] == ["zmeu"]
-        deadline = time.monotonic() + 60
-        for identity in ids:
-            while httpx.get(f"{server.address}/api/documents/{identity}").json()["state"] != "done":
-                assert time.monotonic() < deadline
-                time.sleep(0.2)
-        results = [httpx.get(f"{server.address}/api/documents/{one}/result").text for one in ids]
+        assert server.client.get(f"/api/dictionaries/{made['id']}").json()["entries"][0]["targets"] == ["zmeu"]
+        wait_for(lambda: set(states(server)) == {"done"}, 60)
+        results = [server.client.get(f"/api/documents/{one}/result").text for one in ids]
         assert len(set(results)) == 1
         assert results[0].count("\n") == 80
-        undisturbed = httpx.post(
-            f"{server.address}/translate_file", data={"target": "ro"}, files={"file": ("a.txt", lines)}, timeout=60
+        undisturbed = server.client.post(
+            "/translate_file", data={"target": "ro"}, files={"file": ("a.txt", lines)}, timeout=60
         ).json()["translatedFileUrl"]
         assert httpx.get(undisturbed).text == results[0]
 
@@ -128,14 +154,42 @@ def test_sigterm_finishes_what_is_under_way(tmp_path: Path) -> None:
     with running(tmp_path / "a.sqlite", "--workers", "1") as server:
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             answer = pool.submit(translate, server, LONG)
-            time.sleep(0.4)
+            wait_for(lambda: gauge(server, "workers_busy") == 1)
             code = server.end()
             assert answer.result().status_code == 200
         assert code in (0, -signal.SIGTERM)
 
 
-def test_a_full_disk_loses_nothing_and_is_said(tmp_path: Path) -> None:
-    """The database may grow no further: what would be written is refused, what is there stays, texts are translated."""
+def test_a_full_disk_refuses_what_must_be_written_and_nothing_else(tmp_path: Path) -> None:
+    """No file of the server may grow any more, as on a full disk; then there is room again."""
+    database = tmp_path / "a.sqlite"
+    values = {"source_language": "en", "target_language": "ro"}
+    many = [{"source": f"term{number}", "targets": ["x" * 50]} for number in range(2000)]
+    with running(database, "--workers", "1") as server:
+
+        def add(name: str, entries: list[dict[str, object]]) -> httpx.Response:
+            made = values | {"name": name, "entries": entries}
+            return server.client.post("/api/dictionaries", json=made)
+
+        assert add("kept", [{"source": "file", "targets": ["zmeu"]}]).status_code < 300
+        largest = max(path.stat().st_size for path in tmp_path.iterdir())
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))
+        refused = add("more", many)
+        assert refused.status_code == 503
+        assert refused.json()["message"]
+        assert translate(server, "Open.").status_code == 200
+        names = [one["name"] for one in server.client.get("/api/dictionaries").json()]
+        assert names == ["kept"]
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert add("more", many).status_code < 300
+        server.kill()
+    with running(database, "--workers", "1") as server:
+        found = server.client.get("/api/dictionaries").json()
+        assert [one["name"] for one in found] == ["kept", "more"]
+
+
+def test_a_full_database_loses_nothing(tmp_path: Path) -> None:
+    """The database may grow no further: what would be written is refused, and what is there stays."""
     from alidade.dictionary.entries import make_entry
     from alidade.server.store import Store
 

@@ -34,9 +34,12 @@ class Metrics:
         self.workers_lost = Counter("alidade_workers_lost", "Workers that had to be replaced", registry=self.registry)
         self.refused = Counter("alidade_refused", "Requests refused", ["reason"], registry=self.registry)
 
-    def watch_queue(self, num_waiting: Callable[[], int], num_ready: Callable[[], int]) -> None:
+    def watch_queue(
+        self, num_waiting: Callable[[], int], num_ready: Callable[[], int], num_busy: Callable[[], int]
+    ) -> None:
         Gauge("alidade_waiting_texts", "Texts in the queue", registry=self.registry).set_function(num_waiting)
         Gauge("alidade_workers_ready", "Workers that can work", registry=self.registry).set_function(num_ready)
+        Gauge("alidade_workers_busy", "Workers that have a batch", registry=self.registry).set_function(num_busy)
 
     def saw_request(self, route: str, method: str, status: int, seconds: float) -> None:
         self._requests.labels(route, method, str(status)).inc()

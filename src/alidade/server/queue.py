@@ -96,7 +96,7 @@ class Queue:
         self._threads = [
             threading.Thread(target=self._tend, args=(number,), daemon=True) for number in range(num_workers)
         ]
-        metrics.watch_queue(self.num_waiting, lambda: self._num_ready)
+        metrics.watch_queue(self.num_waiting, lambda: self._num_ready, lambda: self._num_busy)
 
     def start(self) -> None:
         for thread in self._threads:

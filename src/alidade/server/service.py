@@ -163,9 +163,9 @@ class Service:
         except ClosedError:
             raise Refusal(503, "the server is stopping; try again soon", RETRY_SECONDS) from None
         finally:
-            unfinished = [future for future in futures if not future.done()]
-            if unfinished:
-                self.queue.forget(unfinished)
+            given_up = [future for future in futures if not future.done() or future.cancelled()]
+            if given_up:
+                self.queue.forget(given_up)
 
     async def _gather(self, request: Request, futures: Sequence[Future[Any]]) -> list[Any]:
         results: asyncio.Future[list[Any]] = asyncio.gather(*[asyncio.wrap_future(future) for future in futures])
