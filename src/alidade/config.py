@@ -144,6 +144,9 @@ class AlignerSettings(Settings):
     symmetrisation: Literal["forward", "reverse", "intersection", "union", "grow-diag-final-and"] = (
         "grow-diag-final-and"
     )
+    max_memory: Annotated[int, Field(ge=100)] = 4000
+    """Megabytes that one process of eflomal may take, some 650,000 long pairs. It learns from as many pairs of a larger
+    bitext as fit, and aligns all in chunks with what it has learned, as many chunks at a time as there are workers."""
     train_links: Path | None = None
     """Pharaoh file for the training bitext, a line a pair of the *raw* input, if kind is "pharaoh"."""
     dev_links: Path | None = None

@@ -1,12 +1,15 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from alidade.config import AlignerSettings, BitextSettings, PrepareConfig, SubwordSettings
+from alidade.corpus import links
 from alidade.corpus.links import align_like_corpus
 from alidade.corpus.prepare import Preparation
 from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
+from alidade.io import read_json
 
 PAIRS = [("one two three", "eins zwei drei"), ("three one", "drei eins"), ("two three", "zwei drei"), ("one", "eins")]
 
@@ -39,3 +42,37 @@ def test_a_corpus_without_priors_says_what_to_do(tmp_path: Path) -> None:
     corpus = prepare(tmp_path, AlignerSettings(kind="none"))
     with pytest.raises(AlidadeError, match="give their links as a Pharaoh file"):
         align_like_corpus(corpus, [("one", "eins")])
+
+
+def test_chunks_are_aligned_with_what_a_sample_taught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("eflomal")
+    monkeypatch.setattr(links, "BYTES_A_UNIT", 100_000)  # as if the bitext had a thousand times as many units
+    corpus = prepare(tmp_path, AlignerSettings(max_memory=100, unit="words"))
+    stages = corpus.folder / "stages"
+    assert read_json(stages / "align.json")["report"]["chunks"] > 2
+    expected = ["0-0 1-1 2-2", "0-0 1-1", "0-0 1-1", "0-0"] * 50
+    for way in ("forward", "reverse"):
+        assert (stages / f"train.{way}.links").read_text().splitlines() == expected
+    alignments = align_like_corpus(corpus, [("three  two", "drei zwei"), ("one", "eins")])
+    assert [str(alignment) for alignment in alignments] == ["0-0 1-1", "0-0"]
+
+
+def test_a_chunk_that_is_there_is_not_aligned_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("eflomal")
+    monkeypatch.setattr(links, "BYTES_A_UNIT", 100_000)
+    align_chunk = links._align_chunk
+    seen: list[int] = []
+
+    def align_until_killed(*given: Any) -> None:
+        if len(seen) == 2:
+            seen.append(-1)
+            raise KeyboardInterrupt
+        align_chunk(*given)
+        seen.append(given[-1].start)
+
+    monkeypatch.setattr(links, "_align_chunk", align_until_killed)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(tmp_path, AlignerSettings(max_memory=100, unit="words"))
+    prepare(tmp_path, AlignerSettings(max_memory=100, unit="words"))
+    assert seen.count(-1) == 1
+    assert sorted(seen) == sorted(set(seen))  # none twice

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from alidade.config import BpeDropoutSettings, PrepareConfig
+from alidade.corpus import parts
 from alidade.corpus.arrays import Layout
 from alidade.corpus.prepare import Preparation
 from alidade.corpus.store import PreparedCorpus, Split
@@ -302,3 +303,60 @@ def test_bpe_dropout_can_be_taken_back(tmp_path: Path) -> None:
 def test_only_merges_can_be_left_out(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="bpe_dropout leaves out merges, which"):
         config(tmp_path, subwords={"kind": "unigram"}, bpe_dropout={"copies": 1})
+
+
+def arrays_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((folder / "corpus").glob("*.npy"))}
+
+
+def links_file(folder: Path) -> dict[str, str]:
+    (folder / "links").write_text("".join(f"{' '.join(f'{i}-{i}' for i in range(6))}\n" for _ in PAIRS))
+    return {"kind": "pharaoh", "train_links": str(folder / "links")}
+
+
+def test_parts_become_the_same_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, in_parts = tmp_path / "whole", tmp_path / "parts"
+    for folder in (whole, in_parts):
+        folder.mkdir()
+        prepare(config(folder, aligner=links_file(folder), dev=write_pairs(folder, "dev", PAIRS[:7])))
+        monkeypatch.setattr(parts, "PART_PAIRS", 10)
+    assert arrays_of(in_parts) == arrays_of(whole)
+    assert not list((in_parts / "corpus" / "stages").glob("*.parts"))
+
+
+@pytest.mark.parametrize("stage", ["encode", "positions"])
+def test_a_killed_preparation_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
+    monkeypatch.setattr(parts, "PART_PAIRS", 10)
+    settings = config(tmp_path, aligner=links_file(tmp_path))
+    done = settings.corpus / "stages" / f"{stage}.parts" / "train" / "00003" / "done.json"
+    real_write = parts.write_json
+
+    def write_until_killed(path: Path, values: Any) -> None:
+        real_write(path, values)
+        if path == done:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(parts, "write_json", write_until_killed)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(settings)
+    done_again: list[str] = []
+    monkeypatch.setattr(
+        parts, "write_json", lambda path, values: (done_again.append(str(path)), real_write(path, values))
+    )
+    prepare(settings)
+    again = [Path(name).parent.name for name in done_again if f"{stage}.parts" in name]
+    assert again[0] == "00004"
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    prepare(config(whole, aligner=links_file(whole)))
+    assert arrays_of(tmp_path) == arrays_of(whole)
+
+
+def test_parts_of_other_inputs_are_not_used(tmp_path: Path) -> None:
+    folder = tmp_path / "encode.parts"
+    parts.keep_parts(folder, "one")
+    (folder / "00000").mkdir()
+    parts.keep_parts(folder, "one")
+    assert (folder / "00000").exists()
+    parts.keep_parts(folder, "two")
+    assert not (folder / "00000").exists()

@@ -24,6 +24,10 @@ Parsed = TypeVar("Parsed")
 class EflomalAligner:
     """Aligns files with eflomal in both directions, and later files in the same way through the kept priors."""
 
+    def __init__(self, rel_iterations: float = 1.0) -> None:
+        """rel_iterations: of eflomal's own number of iterations, which falls with the size of a bitext."""
+        self._rel_iterations = rel_iterations
+
     def align_files(self, source: Path, target: Path, forward: Path, reverse: Path, priors: Path | None = None) -> None:
         """Align two line-parallel files of space-separated units; write a Pharaoh line for each pair.
 
@@ -34,7 +38,7 @@ class EflomalAligner:
         eflomal = import_eflomal()
         outputs = [path for path in (forward, reverse, priors) if path is not None]
         with _written_aside(outputs) as aside:
-            _run_eflomal(eflomal, source, target, aside[forward], aside[reverse], None)
+            self._run(eflomal, source, target, aside[forward], aside[reverse], None)
             if priors is not None:
                 _write_priors(eflomal, source, target, aside[forward], aside[reverse], aside[priors])
 
@@ -44,7 +48,39 @@ class EflomalAligner:
         if not priors.exists():
             raise AlidadeError(f"{priors}: no such file; it is written when the training bitext is aligned")
         with _written_aside([forward, reverse]) as aside:
-            _run_eflomal(eflomal, source, target, aside[forward], aside[reverse], priors)
+            self._run(eflomal, source, target, aside[forward], aside[reverse], priors)
+
+    def _run(
+        self, eflomal: ModuleType, source: Path, target: Path, forward: Path, reverse: Path, priors: Path | None
+    ) -> None:
+        num_lines = count_lines(source)
+        if num_lines != (num_target := count_lines(target)):
+            raise AlidadeError(
+                f"{source} has {num_lines} lines but {target} has {num_target}: a bitext needs as many on both sides"
+            )
+        if num_lines == 0:
+            raise AlidadeError(f"{source}: there is nothing to align, the file is empty")
+        try:
+            with (
+                _open_plain(source) as source_file,
+                _open_plain(target) as target_file,
+                _open_if_given(priors) as priors_file,
+            ):
+                eflomal.Aligner(rel_iterations=self._rel_iterations).align(
+                    source_file,
+                    target_file,
+                    links_filename_fwd=str(forward),
+                    links_filename_rev=str(reverse),
+                    priors_input=priors_file,
+                )
+        except subprocess.CalledProcessError as error:
+            raise AlidadeError(f"eflomal failed on {source} and {target} (exit code {error.returncode})") from None
+        for links in (forward, reverse):
+            # eflomal does not notice a full disk.
+            if count_lines(links) != num_lines:
+                raise AlidadeError(
+                    f"eflomal wrote {count_lines(links)} of {num_lines} lines to {links}: is the disk full?"
+                )
 
 
 def read_alignments(path: Path, *, one_based: bool = False) -> Iterator[Alignment]:
@@ -60,37 +96,6 @@ def read_gold_alignments(path: Path, *, one_based: bool = False) -> Iterator[Gol
 def import_eflomal() -> ModuleType:
     """The aligner's module; an error says how to get it."""
     return require_package("eflomal", "eflomal", 'aligner.kind = "eflomal" (not "pharaoh", another aligner\'s links)')
-
-
-def _run_eflomal(
-    eflomal: ModuleType, source: Path, target: Path, forward: Path, reverse: Path, priors: Path | None
-) -> None:
-    num_lines = count_lines(source)
-    if num_lines != (num_target := count_lines(target)):
-        raise AlidadeError(
-            f"{source} has {num_lines} lines but {target} has {num_target}: a bitext needs as many on both sides"
-        )
-    if num_lines == 0:
-        raise AlidadeError(f"{source}: there is nothing to align, the file is empty")
-    try:
-        with (
-            _open_plain(source) as source_file,
-            _open_plain(target) as target_file,
-            _open_if_given(priors) as priors_file,
-        ):
-            eflomal.Aligner().align(
-                source_file,
-                target_file,
-                links_filename_fwd=str(forward),
-                links_filename_rev=str(reverse),
-                priors_input=priors_file,
-            )
-    except subprocess.CalledProcessError as error:
-        raise AlidadeError(f"eflomal failed on {source} and {target} (exit code {error.returncode})") from None
-    for links in (forward, reverse):
-        # eflomal does not notice a full disk.
-        if count_lines(links) != num_lines:
-            raise AlidadeError(f"eflomal wrote {count_lines(links)} of {num_lines} lines to {links}: is the disk full?")
 
 
 def _write_priors(eflomal: ModuleType, source: Path, target: Path, forward: Path, reverse: Path, priors: Path) -> None:

@@ -40,6 +40,10 @@ class Layout:
         """Records of finished stages and their intermediate files."""
         return self.folder / "stages"
 
+    def parts(self, stage: str) -> Path:
+        """What a stage has finished so far (`parts.py`)."""
+        return self.stages / f"{stage}.parts"
+
     @property
     def origins(self) -> Path:
         """For each training pair its number in the raw bitexts."""

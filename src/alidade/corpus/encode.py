@@ -22,8 +22,9 @@ import sentencepiece
 from rich.console import Console
 
 from alidade.config import PrepareConfig, SubwordSettings
-from alidade.corpus.arrays import SIDES, Layout, Side, SideWriter, write_side
+from alidade.corpus.arrays import SIDES, Layout, Side, SideWriter, map_array, write_side
 from alidade.corpus.bitext import read_parallel_lines
+from alidade.corpus.parts import do_parts
 from alidade.errors import AlidadeError
 from alidade.io import count_lines, open_text, track, write_aside
 from alidade.parallel import CHUNK, Workers, chunked
@@ -211,14 +212,26 @@ def _encode_split(
     workers: Workers,
     console: Console,
 ) -> dict[str, Any]:
+    def encode(folder: Path, pairs: Iterator[tuple[str, str]], total: int) -> dict[str, Any]:
+        chunks = workers.map_in_order(functools.partial(_encode_chunk, shared), chunked(pairs, CHUNK))
+        with write_pairs(Layout(folder), split, subwords) as writer:
+            for source, target in track(
+                chunks, f"encoding {split}", total, console=console, weigh=lambda c: len(c[0].lengths)
+            ):
+                writer.append(source, target)
+            return writer.finish()
+
     total = count_lines(layout.text(split, "source"))
-    chunks = workers.map_in_order(functools.partial(_encode_chunk, shared), chunked(read_split(layout, split), CHUNK))
+    parts = do_parts(layout.parts("encode") / split, read_split(layout, split), total, encode)
     with write_pairs(layout, split, subwords) as writer:
-        for source, target in track(
-            chunks, f"encoding {split}", total, console=console, weigh=lambda c: len(c[0].lengths)
-        ):
-            writer.append(source, target)
+        for part in map(Layout, parts):
+            writer.append(_read_side(part, split, "source"), _read_side(part, split, "target"))
         return writer.finish()
+
+
+def _read_side(part: Layout, split: str, side: Side) -> SidePieces:
+    ids, words, offsets = [map_array(path) for path in part.arrays(split, side)]
+    return SidePieces(ids, words, np.diff(offsets))
 
 
 def _encode_chunk(shared: SharedSubwords, pairs: list[tuple[str, str]]) -> tuple[SidePieces, SidePieces]:

@@ -1,5 +1,8 @@
 """Two stages of `alidade prepare`: aligning the words or pieces, and turning links into positions.
 
+A bitext that is too large for the aligner's memory is aligned in chunks: it learns from a sample (its priors), and
+starts from them in every chunk.
+
 Other pairs, of a dev or test set, are aligned in the way in which the corpus was (`align_like_corpus`): the aligner
 starts from what it learned on the corpus (its priors), which is as good as aligning the pairs together with the
 training bitext, and takes seconds.
@@ -8,8 +11,11 @@ training bitext, and takes seconds.
 from __future__ import annotations
 
 import functools
+import itertools
+import multiprocessing
+import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,15 +28,24 @@ from alidade.alignment.positions import Unit, positions_of_pieces
 from alidade.alignment.statistical import EflomalAligner, read_alignments
 from alidade.alignment.symmetrise import Symmetrisation, symmetrise
 from alidade.config import AlignerSettings, CleaningSettings, parse_settings
-from alidade.corpus.arrays import SIDES, Layout, write_array
+from alidade.corpus.arrays import SIDES, Layout, map_array, write_array
 from alidade.corpus.clean import Cleaner
 from alidade.corpus.encode import SharedSubwords, read_split
+from alidade.corpus.parts import do_parts
 from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
 from alidade.io import count_lines, read_lines, track, write_aside
 from alidade.parallel import CHUNK, Workers, chunked
 from alidade.text.subwords import Encoding, Subwords
 from alidade.text.tokenised import encode_tokenised
+
+BYTES_A_UNIT = 100
+"""What eflomal's program and the program around it take for each unit of both sides, and a bit more: 33 were measured
+for the former with two threads, and it takes more with six."""
+MEMORY_AT_FIRST = 60_000_000
+"""What they take before they read anything."""
+REL_ITERATIONS = 0.3
+"""Chunks start from priors and need so many of eflomal's iterations (experiments/LOG.md)."""
 
 UNSEEDED = "eflomal takes no seed: aligned once more, the same pairs get a few other links"
 
@@ -48,6 +63,7 @@ class _LinkedLines(NamedTuple):
 def align_units(
     subwords: tuple[Subwords, Subwords],
     unit: Unit,
+    num_chunks: int,
     layout: Layout,
     splits: tuple[str, ...],
     workers: Workers,
@@ -57,10 +73,14 @@ def align_units(
     aligner = EflomalAligner()
     shared = SharedSubwords.of(subwords, layout)
     for split in splits:
+        if split == "train" and num_chunks > 1:
+            _align_in_chunks(shared, unit, num_chunks, layout, workers, console)
+            continue
         source, target = (layout.units(split, side) for side in SIDES)
         forward, reverse = layout.links(split, "forward"), layout.links(split, "reverse")
         try:
-            num_pairs = _write_units(shared, unit, layout, split, workers, console)
+            num_pairs = count_lines(layout.text(split, "source"))
+            _write_units(shared, unit, read_split(layout, split), num_pairs, (source, target), workers, console)
             console.print(f"align: eflomal aligns {num_pairs:,} pairs of {split} by {unit}")
             with console.status("aligning"):
                 if split == "train":
@@ -70,7 +90,88 @@ def align_units(
         finally:
             source.unlink(missing_ok=True)
             target.unlink(missing_ok=True)
-    return {"note": UNSEEDED}
+    return {"note": UNSEEDED, "chunks": num_chunks}
+
+
+def num_chunks(layout: Layout, max_memory: int) -> int:
+    """In how many chunks the training bitext must be aligned so that none takes more megabytes than this.
+
+    Counted by pieces; where words are aligned, of which there are fewer, chunks are smaller than they might be.
+    """
+    num_units = sum(int(map_array(layout.offsets("train", side))[-1]) for side in SIDES)
+    return max(1, -(-num_units * BYTES_A_UNIT // (max_memory * 1_000_000 - MEMORY_AT_FIRST)))
+
+
+class _LinksChunk(NamedTuple):
+    """A chunk of the training bitext."""
+
+    folder: Path
+    start: int
+    stop: int
+
+    @property
+    def forward(self) -> Path:
+        return self.folder / "forward"
+
+    @property
+    def reverse(self) -> Path:
+        return self.folder / "reverse"
+
+
+def _align_in_chunks(
+    shared: SharedSubwords, unit: Unit, num_chunks: int, layout: Layout, workers: Workers, console: Console
+) -> None:
+    """Learn priors from every n-th pair, of n chunks, and align all chunks with them; what is there already stays."""
+    parts = layout.parts("align")
+    priors, num_pairs = parts / "priors", count_lines(layout.text("train", "source"))
+    if not priors.exists():
+        sample = itertools.islice(read_split(layout, "train"), 0, None, num_chunks)
+        files = parts / "sample.source", parts / "sample.target"
+        size = -(-num_pairs // num_chunks)
+        _write_units(shared, unit, sample, size, files, workers, console)
+        console.print(f"align: eflomal learns from {size:,} of {num_pairs:,} pairs by {unit}")
+        with console.status("learning from a sample"):
+            EflomalAligner().align_files(*files, parts / "sample.forward", parts / "sample.reverse", priors)
+    console.print(f"align: eflomal aligns {num_pairs:,} pairs in {num_chunks} chunks")
+    chunks = [
+        _LinksChunk(parts / f"{number:05d}", start, stop)
+        for number, (start, stop) in enumerate(itertools.pairwise(_bounds(layout, num_chunks)))
+        if start < stop
+    ]
+    align = functools.partial(_align_chunk, shared, unit, layout, priors)
+    missing = [chunk for chunk in chunks if not chunk.reverse.exists()]
+    for _ in track(workers.map_in_order(align, missing), "aligning chunks", len(missing), console=console):
+        pass
+    for way in ("forward", "reverse"):
+        with write_aside(layout.links("train", way), "wb") as file:
+            for chunk in chunks:
+                file.write((chunk.folder / way).read_bytes())
+    with write_aside(layout.priors, "wb") as file:
+        file.write(priors.read_bytes())
+
+
+def _bounds(layout: Layout, num_chunks: int) -> list[int]:
+    """Where chunks of about as many units each begin, and where the last one ends."""
+    source, target = [map_array(layout.offsets("train", side)) for side in SIDES]
+    ends = source + target
+    inner = np.searchsorted(ends, [int(ends[-1]) * number // num_chunks for number in range(1, num_chunks)])
+    return [0, *inner.tolist(), len(ends) - 1]
+
+
+def _align_chunk(shared: SharedSubwords, unit: Unit, layout: Layout, priors: Path, chunk: _LinksChunk) -> None:
+    """In a worker: align the pairs of a chunk with what was learned from the sample."""
+    if multiprocessing.parent_process() is not None:
+        os.environ["OMP_NUM_THREADS"] = "1"  # others work beside this one
+    chunk.folder.mkdir(exist_ok=True)
+    files = chunk.folder / "source", chunk.folder / "target"
+    with write_aside(files[0]) as source_file, write_aside(files[1]) as target_file:
+        for pairs in chunked(itertools.islice(read_split(layout, "train"), chunk.start, chunk.stop), CHUNK):
+            source_lines, target_lines = _units_of_chunk(shared, unit, pairs)
+            source_file.writelines(source_lines)
+            target_file.writelines(target_lines)
+    EflomalAligner(REL_ITERATIONS).align_with_priors(*files, chunk.forward, chunk.reverse, priors)
+    for path in files:
+        path.unlink()
 
 
 def store_positions(
@@ -87,11 +188,19 @@ def store_positions(
     place = functools.partial(
         _positions_of_chunk, SharedSubwords.of(subwords, layout), aligner.symmetrisation, aligner.unit
     )
+
+    def store(folder: Path, pairs: Iterator[_LinkedLines], total: int) -> dict[str, Any]:
+        chunks = workers.map_in_order(place, chunked(pairs, CHUNK))
+        with write_array(Layout(folder).positions(split), np.uint16) as writer:
+            for _, positions in track(chunks, f"positions of {split}", total, console=console, weigh=lambda c: c[0]):
+                writer.append(positions)
+            return {"pieces": writer.size, "content": writer.finish()}
+
     total = count_lines(layout.text(split, "source"))
-    chunks = workers.map_in_order(place, chunked(pairs, CHUNK))
+    parts = do_parts(layout.parts("positions") / split, pairs, total, store)
     with write_array(layout.positions(split), np.uint16) as writer:
-        for _, positions in track(chunks, f"positions of {split}", total, console=console, weigh=lambda c: c[0]):
-            writer.append(positions)
+        for part in parts:
+            writer.append(map_array(Layout(part).positions(split)))
         return {"pieces": writer.size, "content": writer.finish()}
 
 
@@ -158,23 +267,22 @@ def _pairs_of_file(
 
 
 def _write_units(
-    shared: SharedSubwords, unit: Unit, layout: Layout, split: str, workers: Workers, console: Console
-) -> int:
+    shared: SharedSubwords,
+    unit: Unit,
+    pairs: Iterable[tuple[str, str]],
+    num_pairs: int,
+    files: tuple[Path, Path],
+    workers: Workers,
+    console: Console,
+) -> None:
     """Write the aligner's input: a pair's words or pieces with spaces between them."""
-    chunks = workers.map_in_order(
-        functools.partial(_units_of_chunk, shared, unit), chunked(read_split(layout, split), CHUNK)
-    )
-    num_pairs = count_lines(layout.text(split, "source"))
-    with (
-        write_aside(layout.units(split, "source")) as source_file,
-        write_aside(layout.units(split, "target")) as target_file,
-    ):
+    chunks = workers.map_in_order(functools.partial(_units_of_chunk, shared, unit), chunked(pairs, CHUNK))
+    with write_aside(files[0]) as source_file, write_aside(files[1]) as target_file:
         for source_lines, target_lines in track(
-            chunks, f"splitting {split}", num_pairs, console=console, weigh=lambda chunk: len(chunk[0])
+            chunks, "splitting", num_pairs, console=console, weigh=lambda chunk: len(chunk[0])
         ):
             source_file.writelines(source_lines)
             target_file.writelines(target_lines)
-    return num_pairs
 
 
 def _units_of_chunk(shared: SharedSubwords, unit: Unit, pairs: list[tuple[str, str]]) -> tuple[list[str], list[str]]:

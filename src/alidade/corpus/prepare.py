@@ -7,17 +7,19 @@
     positions    links -> one source position for each target piece
     bpe_dropout  pieces and positions -> copies of the pairs in other pieces, if `bpe_dropout.copies` asks for them
 
-All but the aligner stream through chunks of pairs, in as many processes as there are cores. What the stages do lies in
+All stream through chunks of pairs, in as many processes as there are cores; the aligner takes as many pairs at once as
+its memory allows. What the stages do lies in
 `clean.py`, `encode.py`, `links.py` and `bpe_dropout.py`; this module says in what order, and when one can be skipped: a
 stage has a fingerprint of its inputs (its settings, the files that it reads, the stages before it), and leaves a record
-with this fingerprint when it has finished. One that was stopped in the middle leaves none and is done again; its files
-are written aside and renamed, so none is ever half there.
+with this fingerprint when it has finished. One that was stopped in the middle leaves none and is done again, all but
+the parts of it that were finished (`parts.py`); its files are written aside and renamed, so none is ever half there.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +34,8 @@ from alidade.corpus.arrays import SIDES, Layout
 from alidade.corpus.bpe_dropout import apply_bpe_dropout
 from alidade.corpus.clean import clean_bitexts
 from alidade.corpus.encode import encode_texts, learn_subwords, subwords_like
-from alidade.corpus.links import align_units, store_positions
+from alidade.corpus.links import align_units, num_chunks, store_positions
+from alidade.corpus.parts import keep_parts
 from alidade.corpus.store import BPE_DROPOUT, PreparedCorpus, Split, SplitManifest, write_manifest
 from alidade.errors import AlidadeError
 from alidade.io import hash_file, hold_folder, read_json, write_json
@@ -75,10 +78,13 @@ class StageRunner:
             return StageResult(name, fingerprint, record["report"], record["seconds"], was_skipped=True)
         for promise in (path, *self._invalidates):
             promise.unlink(missing_ok=True)
+        parts = self._records / f"{name}.parts"
+        keep_parts(parts, fingerprint)
         started = time.perf_counter()
         report = work()
         seconds = round(time.perf_counter() - started, 2)
         write_json(path, {"fingerprint": fingerprint, "sizes": _sizes(outputs), "seconds": seconds, "report": report})
+        shutil.rmtree(parts)
         self._announce(f"{name}: done in {seconds:.1f} s")
         return StageResult(name, fingerprint, report, seconds, was_skipped=False)
 
@@ -154,20 +160,22 @@ class Preparation:
 
     def _align(self, clean: StageResult, encode: StageResult) -> StageResult | None:
         """Links from the aligner; words are aligned whatever the subwords are."""
-        unit = self.config.aligner.unit
+        unit, max_memory = self.config.aligner.unit, self.config.aligner.max_memory
         if self.config.aligner.kind != "eflomal":
             return None
         text = clean if unit == "words" else encode
         links = [self.layout.links(split, way) for split in self.splits for way in ("forward", "reverse")]
+        chunks = num_chunks(self.layout, max_memory)
         return self._run(
             "align",
-            [text.fingerprint, unit],
+            [text.fingerprint, unit, *([chunks] if chunks > 1 else [])],
             [*links, self.layout.priors],
-            lambda: align_units(self._subwords(), unit, self.layout, self.splits, self._workers, self.console),
+            lambda: align_units(self._subwords(), unit, chunks, self.layout, self.splits, self._workers, self.console),
         )
 
     def _store(self, clean: StageResult, encode: StageResult, align: StageResult | None) -> StageResult:
         aligner = self.config.aligner
+        settings = aligner.model_dump(mode="json", exclude={"max_memory"})
         given = [hash_file(path) for path in (aligner.train_links, aligner.dev_links) if path]
         outputs = [self.layout.positions(split) for split in self._aligned_splits()]
 
@@ -181,7 +189,12 @@ class Preparation:
 
         return self._run(
             "positions",
-            [encode.fingerprint, align and align.fingerprint, aligner.model_dump(mode="json"), given],
+            [
+                encode.fingerprint,
+                align and align.fingerprint,
+                settings,
+                given,
+            ],
             outputs,
             store,
         )
