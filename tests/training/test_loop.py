@@ -1,17 +1,23 @@
 """What a run writes while it goes on and when it is over."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
+from lightning_fabric import Fabric
 from rich.console import Console
 
 from alidade.config import NormalisationSettings, PrepareConfig
 from alidade.corpus.prepare import Preparation
+from alidade.corpus.store import PreparedCorpus
 from alidade.model_folder import load_model_folder, read_weights
 from alidade.training.loop import train
 from alidade.training.monitor import Monitor
+from alidade.training.validation import dev_bleu
 from small_runs import ALIGNED, JUMPS, TRANSFORMER, final_weights, logged, run_config
 
 
@@ -69,6 +75,30 @@ def test_dev_bleu_comes_from_the_real_search(lexicon_corpus: Path, tmp_path: Pat
     first, second = logged(tmp_path, "dev")
     assert "bleu" not in first
     assert 0 <= second["bleu"] <= 100
+
+
+@dataclass
+class Rank:
+    """One of several processes, without any collective to wait in."""
+
+    global_rank: int
+    world_size: int = 2
+
+
+def test_dev_bleu_waits_for_a_slow_process_outside_of_collectives(lexicon_corpus: Path, tmp_path: Path) -> None:
+    model = train(run_config(tmp_path, lexicon_corpus, steps=4))
+    corpus = PreparedCorpus.open(lexicon_corpus)
+    assert corpus.dev is not None
+
+    def bleu(rank: Rank) -> float:
+        assert corpus.dev is not None
+        return dev_bleu(model, corpus.dev, "en", cast("Fabric", rank))
+
+    with ThreadPoolExecutor() as pool:
+        quick = pool.submit(bleu, Rank(0))
+        with pytest.raises(TimeoutError):
+            quick.result(timeout=1)
+        assert pool.submit(bleu, Rank(1)).result() == quick.result() == bleu(Rank(0, 1))
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

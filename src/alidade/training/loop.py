@@ -236,7 +236,7 @@ class Trainer:
         assert self.corpus.dev is not None  # check_training has seen to it
         snapshot = self.folder.snapshot(self.history.step)
         language = self.corpus.target_subwords.language
-        return dev_bleu(snapshot, self.corpus.dev, language, self.folder.path, self.fabric)
+        return dev_bleu(snapshot, self.corpus.dev, language, self.fabric)
 
     def _validate_roles(self) -> dict[Role, Tally]:
         assert self.corpus.dev is not None  # check_training has seen to it

@@ -6,6 +6,7 @@ perplexity is that of jumps.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -24,6 +25,8 @@ from alidade.models.system import Role, System
 from alidade.text.languages import is_chinese
 from alidade.training.objective import Tally, role_losses
 from alidade.translator import Translator
+
+SECONDS_BETWEEN_LOOKS = 0.2
 
 
 @torch.no_grad()
@@ -46,21 +49,20 @@ def validate(system: System, pairs: Pairs, groups: Sequence[Integers], fabric: F
     }
 
 
-def dev_bleu(model: Path, dev: Split, target_language: str, folder: Path, fabric: Fabric) -> float:
+def dev_bleu(model: Path, dev: Split, target_language: str, fabric: Fabric) -> float:
     """Translate the dev set with a model folder, a part in each process; in per cent, with case.
 
-    All processes take part, and leave their parts in `folder`: were one to translate alone, the others would wait for
-    it longer than they may.
+    The processes leave their parts in the model folder and look there for those of the others: to wait for a slow one
+    in a collective would end the run when its time is over.
     """
     sources = list(dev.source_texts())[fabric.global_rank :: fabric.world_size]
     translations = Translator(model).translate_all(sources, with_links=False, protect=False)
-    parts = [folder / f"dev.{rank}.json" for rank in range(fabric.world_size)]
+    parts = [model / f"dev.{rank}-of-{fabric.world_size}.json" for rank in range(fabric.world_size)]
     write_json(parts[fabric.global_rank], [translation.text for translation in translations])
-    fabric.barrier()
+    while not all(part.exists() for part in parts):
+        time.sleep(SECONDS_BETWEEN_LOOKS)
     hypotheses = [""] * len(dev)
     for rank, part in enumerate(parts):
         hypotheses[rank :: fabric.world_size] = read_json(part)
-    fabric.barrier()
-    parts[fabric.global_rank].unlink()
     tokenisation: Tokenisation = "zh" if is_chinese(target_language) else "13a"
     return corpus_bleu(hypotheses, list(dev.target_texts()), tokenisation=tokenisation).value
