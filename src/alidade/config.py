@@ -386,6 +386,10 @@ class SearchSettings(Settings):
     alignment_weight: float = Field(default=1.0, ge=0.0)
     length_normalisation: float = Field(default=1.0, ge=0.0)
     """A finished hypothesis's score is divided by its length to this power."""
+    stopping: Literal["finished", "attainable", "shrinking"] = "finished"
+    """When a baseline has searched enough, if there is no dictionary: when as many translations have finished as the
+    beam is wide; when, besides, no unfinished one scores better as it stands (Hugging Face); or when all have, each
+    leaving its place in the beam empty (Marian). See `search/endings.py`."""
     max_length_factor: float = Field(default=2.0, gt=0.0)
     """A translation has at most this many times its source's pieces, plus ten."""
     max_source_length: Positive = 200

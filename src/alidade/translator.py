@@ -74,6 +74,7 @@ class SearchChanges(TypedDict, total=False):
     lexical_weight: float
     alignment_weight: float
     length_normalisation: float
+    stopping: Literal["finished", "attainable", "shrinking"]
     max_length_factor: float
     max_source_length: int
     can_repeat: bool

@@ -223,6 +223,9 @@ class _BatchSearch:
         beam_scores = beam.scores.tolist()
         if self._endings.may_finish(self._step, beam_scores, end_scores.tolist()):
             self._endings.note(self._step, beam.ranked_with(self._ends(end_scores, end_logp)), self._settle)
+        if self._settings.stopping == "shrinking":
+            self._endings.leave_places_empty(beam.scores)
+            beam_scores = beam.scores.tolist()
         for row, sentence in self._endings.end_sentences(self._step, beam_scores):
             beam.scores[row] = -np.inf
             for restriction in self._restrictions:

@@ -9,6 +9,10 @@ The rule, the same as CTranslate2's (patience 1), so that the two can be compare
   then ends as soon as no live hypothesis can beat the best finished ones, and not before. The same holds with
   normalisation, where a live hypothesis is judged by the best that it could become: its present score at the
   greatest length;
+- other programs end a sentence otherwise, and a model that was imported from one of them keeps its way (`stopping`, for
+  sentences with neither dictionary nor positions). Hugging Face goes on beyond K finished ones while the best live
+  hypothesis is, at its present length, better than the worst of the K best finished ones ("attainable"). In Marian a
+  hypothesis that finishes leaves its place in the beam empty, and the sentence ends with the last one ("shrinking");
 - a sentence with a dictionary or with positions may have one hypothesis worth finishing, while others, with words or
   positions left out, fill its beam and finish early: it goes on beyond K finished ones while a live hypothesis is,
   at its present length, better than the best of them;
@@ -26,6 +30,7 @@ from collections.abc import Callable, Sequence
 
 from alidade.config import SearchSettings
 from alidade.search.hypotheses import Ending, Extension
+from alidade.search.roles import Floats
 from alidade.text.vocabulary import EOS
 
 Scores = list[list[float]]
@@ -46,6 +51,7 @@ class SentenceEndings:
         is_patient: bool = False,
     ) -> None:
         self._is_patient = is_patient
+        self._stopping = "finished" if is_patient or settings.beam_size == 1 else settings.stopping
         self._beam_size = settings.beam_size
         self._length_normalisation = settings.length_normalisation
         self._num_best = num_best
@@ -70,9 +76,17 @@ class SentenceEndings:
             )
         )
 
+    @property
+    def num_places(self) -> int:
+        """How many hypotheses may go on."""
+        return self._beam_size - len(self._endings) if self._stopping == "shrinking" else self._beam_size
+
     def best(self) -> list[Ending]:
         """The best finished hypotheses, best first; of equal ones the one that finished first."""
-        return sorted(self._endings, key=lambda ending: -ending.score)[: self._num_best]
+        return self._ranked()[: self._num_best]
+
+    def _ranked(self) -> list[Ending]:
+        return sorted(self._endings, key=lambda ending: -ending.score)
 
     def is_over(self, step: int, best_live_score: float) -> bool:
         """Whether the sentence has ended with this step."""
@@ -81,8 +95,14 @@ class SentenceEndings:
         if len(self._endings) < self._num_best:
             return False
         if self._length_normalisation > 0 and len(self._endings) >= self._beam_size:
-            return not self._is_patient or self._normalise(best_live_score, step + 1) <= self.best()[0].score
+            return self._is_enough(self._normalise(best_live_score, step + 1))
         return self._normalise(best_live_score, self.max_length) <= self.best()[-1].score
+
+    def _is_enough(self, present_score: float) -> bool:
+        """Whether to stop at K finished hypotheses or more; present_score: the best live one's, normalised."""
+        if self._is_patient:
+            return present_score <= self.best()[0].score
+        return self._stopping != "attainable" or present_score <= self._ranked()[self._beam_size - 1].score
 
     def _normalise(self, score: float, length: int) -> float:
         return score / float(length**self._length_normalisation)
@@ -125,10 +145,15 @@ class Endings:
         """
         for row, sentence in self.live.items():
             endings = self._of_sentence[sentence]
-            for extension in ranked[row]:
+            for extension in ranked[row][: endings.num_places]:
                 score, parent, piece, position = extension[:4]
                 if score > -math.inf and (piece == EOS or step + 1 >= endings.max_length):
                     endings.add(step, extension, *settle(row, parent, position, piece))
+
+    def leave_places_empty(self, beam: Floats) -> None:
+        """Take hypotheses for which there is no place out of the scores of the next beam, (B, K), the best first."""
+        for row, sentence in self.live.items():
+            beam[row, self._of_sentence[sentence].num_places :] = -math.inf
 
     def end_sentences(self, step: int, beam_scores: Scores) -> list[tuple[int, int]]:
         """The rows and the numbers of the sentences that end with this step; they are no longer live."""
