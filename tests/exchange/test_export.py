@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -18,20 +18,21 @@ from alidade.exchange.importing import import_model
 from alidade.model_folder import load_model_folder, save_model_folder
 from alidade.models.system import build_system, named_weights
 from alidade.text.subwords import Subwords
-from alidade.text.vocabulary import BOS, EOS, PAD
+from alidade.text.vocabulary import EOS
 from alidade.translator import Translator
 from foreign_models import sentences
 
 transformers = pytest.importorskip("transformers")
 
 SHAPE = {"width": 32, "heads": 4, "feed_forward": 48, "encoder_layers": 2, "decoder_layers": 2}
-THEIRS = {"pre_norm": False, "source_start": "skipped"}
+MARIANS = {"pre_norm": False, "source_start": "skipped"}
 
 
-def make_baseline(path: Path, **settings: object) -> Path:
+def make_baseline(path: Path, kind: Literal["bpe", "unigram"] = "bpe", **settings: object) -> Path:
     """A baseline with random weights that translates into words, and ends."""
     texts = sentences("en", 300) + sentences("de", 300)
-    subwords = Subwords(train_subwords(count_units(texts, "en"), SubwordSettings(vocabulary_size=420)), "en")
+    pieces = SubwordSettings(kind=kind, vocabulary_size=420)
+    subwords = Subwords(train_subwords(count_units(texts, "en"), pieces), "en")
     lexical = TransformerSettings.model_validate(SHAPE | settings)
     with torch.random.fork_rng():
         torch.manual_seed(2)
@@ -43,38 +44,69 @@ def make_baseline(path: Path, **settings: object) -> Path:
             lexical_model.output.bias[:] = -20.0
             lexical_model.output.bias[[EOS, *subwords.spelling_ids.values()]] += 20.0
             lexical_model.output.bias[EOS] += 1.5
-            lexical_model.output.bias[[PAD, BOS]] = -1e4
     target = Subwords(subwords.model, "de")
     save_model_folder(path, named_weights(system), lexical, None, subwords, target, SearchSettings(beam_size=4))
     return path
 
 
-@pytest.mark.parametrize("activation", ["relu", "swish", "gelu"])
-def test_transformers_gives_our_translations(tmp_path: Path, activation: str) -> None:
-    ours = make_baseline(tmp_path / "ours", activation=activation, **THEIRS)
-    theirs = tmp_path / "theirs"
+def export(ours: Path, theirs: Path) -> None:
     arguments = ["export", "--model", str(ours), "--format", "hugging-face", "--output", str(theirs)]
     CliRunner().invoke(app, arguments, catch_exceptions=False)
-    model = transformers.MarianMTModel.from_pretrained(theirs).eval()
-    tokeniser = transformers.MarianTokenizer.from_pretrained(theirs)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "model_class"),
+    [
+        ("bpe", {}, "PegasusForConditionalGeneration"),
+        ("unigram", {}, "PegasusForConditionalGeneration"),
+        ("bpe", {"pre_norm": False}, "MarianMTModel"),
+        (
+            "bpe",
+            {"source_start": "skipped", "activation": "gelu", "position_rates": "marian"},
+            "PegasusForConditionalGeneration",
+        ),
+        ("bpe", MARIANS, "MarianMTModel"),
+        ("unigram", MARIANS | {"activation": "swish"}, "MarianMTModel"),
+    ],
+)
+def test_transformers_gives_our_translations(
+    tmp_path: Path, kind: Literal["bpe", "unigram"], settings: dict[str, object], model_class: str
+) -> None:
+    """The first is a baseline as `alidade train` makes it by default."""
+    ours, theirs = make_baseline(tmp_path / "ours", kind, **settings), tmp_path / "theirs"
+    export(ours, theirs)
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(theirs).eval()
+    tokeniser = transformers.AutoTokenizer.from_pretrained(theirs)
+    assert type(model).__name__ == model_class
     translator = Translator(ours, precision="float32")
-    texts = sentences("en", 12, seed=5)
+    texts = [*sentences("en", 12, seed=5), "  the  man, the old café!", "日本 man"]
     found = translator.translate_all(texts, protect=False, with_links=False)
     assert len({translation.text for translation in found}) > 1
     for text, translation in zip(texts, found, strict=True):
         source = tokeniser(text, return_tensors="pt")
-        length = int(2 * len(translation.source) + 10)
-        output = model.generate(**source, max_new_tokens=length, max_length=None, forced_eos_token_id=None)
-        assert tokeniser.decode(output[0], skip_special_tokens=True) == translation.text
+        assert [
+            piece for piece in tokeniser.convert_ids_to_tokens(source.input_ids[0]) if piece not in ("<s>", "</s>")
+        ] == [*translation.source.pieces]
+        output = model.generate(
+            input_ids=source.input_ids,
+            attention_mask=source.attention_mask,
+            max_new_tokens=int(2 * len(translation.source) + 10),
+            max_length=None,
+            forced_eos_token_id=None,
+            return_dict_in_generate=True,
+            output_scores=True,
+        )
+        assert tokeniser.decode(output.sequences[0], skip_special_tokens=True) == translation.text
+        assert output.sequences_scores[0].item() == pytest.approx(translation.score, abs=1e-4)
 
 
-def test_what_was_exported_can_be_imported(tmp_path: Path) -> None:
-    ours = make_baseline(tmp_path / "ours", **THEIRS)
-    arguments = ["export", "--model", str(ours), "--format", "hugging-face", "--output", str(tmp_path / "theirs")]
-    CliRunner().invoke(app, arguments, catch_exceptions=False)
+@pytest.mark.parametrize("rates", ["original", "marian"])
+def test_what_was_exported_can_be_imported(tmp_path: Path, rates: str) -> None:
+    export(make_baseline(tmp_path / "ours", position_rates=rates, **MARIANS), tmp_path / "theirs")
     import_model(tmp_path / "theirs", tmp_path / "again")
     before, after = (load_model_folder(tmp_path / name) for name in ("ours", "again"))
     assert after.search == before.search
+    assert after.description.lexical == before.description.lexical
     assert before.weights().keys() == after.weights().keys()
     rows = [
         [folder.source_subwords.piece(number) for number in range(4, len(folder.source_subwords))]
@@ -82,16 +114,12 @@ def test_what_was_exported_can_be_imported(tmp_path: Path) -> None:
     ]
     assert rows[0] == rows[1]
     for name, weight in before.weights().items():
-        np.testing.assert_array_equal(weight[EOS:], after.weights()[name][EOS:])
+        np.testing.assert_array_equal(weight, after.weights()[name])
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("pre_norm", True), ("source_start", "read"), ("tied_embeddings", "none"), ("norm_epsilon", 1e-6)],
-)
+@pytest.mark.parametrize(("name", "value"), [("tied_embeddings", "none"), ("norm_epsilon", 1e-6)])
 def test_what_cannot_be_said_in_their_format_is_named(tmp_path: Path, name: str, value: object) -> None:
-    ours = make_baseline(tmp_path / "ours", **(THEIRS | {name: value}))
-    arguments = ["export", "--model", str(ours), "--format", "hugging-face", "--output", str(tmp_path / "theirs")]
+    ours = make_baseline(tmp_path / "ours", **{name: value})
     with pytest.raises(AlidadeError, match=name):
-        CliRunner().invoke(app, arguments, catch_exceptions=False)
+        export(ours, tmp_path / "theirs")
     assert not (tmp_path / "theirs").exists()

@@ -1,8 +1,12 @@
-"""`transformers` as the witness: its random models give our logits and our translations."""
+"""`transformers` as the witness: its models give our logits and our translations.
+
+The models are random, or were trained by `transformers` for some seconds, on sentences translated word by word.
+"""
 
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +26,20 @@ from alidade.search.hypotheses import Request
 from alidade.search.roles import Asked
 from alidade.text.vocabulary import BOS, EOS, PAD, UNK
 from alidade.translator import Translator
-from foreign_models import learn_pieces, pieces_of, sentences
+from foreign_models import learn_pieces, pieces_of, segments, sentences
 
 transformers = pytest.importorskip("transformers")
 
 
-def make_hugging_face(folder: Path, *, activation: str = "swish", tags: tuple[str, ...] = (), **options: Any) -> Path:
-    """A folder of `MarianMTModel` with random weights, as `save_pretrained` writes it."""
+def make_hugging_face(
+    folder: Path, *, activation: str = "swish", tags: tuple[str, ...] = (), num_updates: int = 0, **options: Any
+) -> Path:
+    """A folder of `MarianMTModel` as `save_pretrained` writes it, with random weights or trained a little."""
     folder.mkdir()
     models = [learn_pieces(folder / f"{side}.spm", language) for side, language in (("source", "en"), ("target", "de"))]
-    both = dict.fromkeys(piece for model in models for piece in pieces_of(model) if piece[0] != "<")
-    pieces = ["</s>", "<unk>", *sorted(both)[3:], *tags, "<pad>"]
+    source, target = ([piece for piece in pieces_of(model) if piece[0] != "<"] for model in models)
+    missing = sorted(set(source) - set(target))[:3]  # unknown to the vocabulary
+    pieces = ["</s>", "<unk>", *sorted({*source, *target} - {*missing}), *tags, "<pad>"]
     (folder / "vocab.json").write_text(json.dumps({piece: number for number, piece in enumerate(pieces)}))
     (folder / "tokenizer_config.json").write_text(json.dumps({"source_lang": "en", "target_lang": "de"}))
     config = transformers.MarianConfig(
@@ -62,17 +69,60 @@ def make_hugging_face(folder: Path, *, activation: str = "swish", tags: tuple[st
                 if "norm" in name or "bias" in name:
                     parameter.add_(torch.randn_like(parameter) * 0.1)
             model.final_logits_bias.normal_(0.0, 0.5)
-            model.final_logits_bias[:, 0] += 1.5  # so that sentences end
-            model.final_logits_bias[:, -1] = -1e4  # Marian has no <pad>; trained models never write it
+        if num_updates:
+            train(model, encode_bitext(folder, tags), num_updates)
     model.save_pretrained(folder)
     return folder
+
+
+def encode_bitext(folder: Path, tags: tuple[str, ...]) -> list[tuple[list[int], list[int]]]:
+    """Sentences and their translations, word by word; with tags, those of the second tag are written backwards."""
+    vocabulary = json.loads((folder / "vocab.json").read_text())
+
+    def encode(side: str, text: str) -> list[int]:
+        return [vocabulary.get(piece, 1) for piece in segments(folder / f"{side}.spm", text)]
+
+    pairs = [
+        (encode("source", source), encode("target", target))
+        for source, target in zip(sentences("en", 400, seed=2), sentences("de", 400, seed=2), strict=True)
+    ]
+    if not tags:
+        return pairs
+    return [
+        ([vocabulary[tag], *source], target[::order])
+        for source, target in pairs
+        for tag, order in zip(tags, (1, -1), strict=True)
+    ]
+
+
+def train(model: Any, pairs: list[tuple[list[int], list[int]]], num_updates: int) -> None:
+    """Far enough that translations are of natural length, and unsure enough that beams differ."""
+    pad = model.config.pad_token_id
+    chance = random.Random(3)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.004)
+    for _ in range(num_updates):
+        source, target = (padded(side, pad) for side in zip(*chance.sample(pairs, 24), strict=True))
+        start = torch.cat([torch.full_like(target[:, :1], pad), target[:, :-1]], dim=1)
+        logits = model(input_ids=source, attention_mask=(source != pad).long(), decoder_input_ids=start).logits
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=pad)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+
+def padded(side: tuple[list[int], ...], pad: int) -> torch.Tensor:
+    rows = [torch.tensor([*numbers, 0]) for numbers in side]
+    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=pad)
+
+
+NUM_UPDATES = 120
 
 
 @pytest.fixture(scope="module", params=["swish", "relu", "quick_gelu"])
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Their folder and ours."""
     path = tmp_path_factory.mktemp("hugging_face")
-    theirs = make_hugging_face(path / "theirs", activation=request.param)
+    theirs = make_hugging_face(path / "theirs", activation=request.param, num_updates=NUM_UPDATES)
     import_model(theirs, path / "ours")
     return theirs, path / "ours"
 
@@ -145,44 +195,68 @@ def test_logits_are_the_same(pair: tuple[Path, Path]) -> None:
         state.commit(everything[:, None], np.zeros((len(everything), 1), dtype=np.int64))
 
 
-@pytest.mark.parametrize("beam_size", [1, 5])
-def test_generate_gives_our_translations(pair: tuple[Path, Path], beam_size: int) -> None:
+def texts_in_pieces(ours: Path) -> list[list[int]]:
+    """Sentences that the model has not seen, as our numbers."""
+    subwords = load_model_folder(ours).source_subwords
+    return [list(subwords.encode(text).ids) for text in sentences("en", 12, seed=9)]
+
+
+@pytest.mark.parametrize(
+    ("beam_size", "early_stopping"), [(1, False), (5, False), (5, True)], ids=["greedy", "beam", "beam, stopping early"]
+)
+def test_generate_gives_our_translations(pair: tuple[Path, Path], beam_size: int, *, early_stopping: bool) -> None:
     theirs, ours = pair
     numbers = their_numbers(theirs, ours)
-    found = searched(ours, numbers, beam_size)
-    assert found == generated(theirs, numbers, beam_size)
-    assert len({tuple(pieces) for pieces in found}) > 1
+    stopping: Any = "finished" if early_stopping else "attainable"
+    settings = SearchSettings(beam_size=beam_size, stopping=stopping)
+    found = searched(ours, numbers, settings)
+    assert found == generated(theirs, ours, numbers, num_beams=beam_size, early_stopping=early_stopping)
+    assert all(1 < len(pieces) < MAX_LENGTH for pieces in found)
+    assert len({tuple(pieces) for pieces in found}) == len(found)
 
 
-MAX_LENGTH = 30
+@pytest.mark.parametrize(
+    ("early_stopping", "stopping"), [(None, "attainable"), (False, "attainable"), (True, "finished")]
+)
+def test_how_they_search_is_kept(tmp_path: Path, early_stopping: bool | None, stopping: str) -> None:
+    theirs = make_hugging_face(tmp_path / "theirs")
+    path = theirs / "generation_config.json"
+    given = json.loads(path.read_text()) | {"num_beams": 6, "length_penalty": 0.8, "early_stopping": early_stopping}
+    path.write_text(json.dumps(given))
+    import_model(theirs, tmp_path / "ours")
+    search = load_model_folder(tmp_path / "ours").search
+    assert (search.beam_size, search.length_normalisation, search.stopping) == (6, 0.8, stopping)
+    path.write_text(json.dumps(given | {"early_stopping": "never"}))
+    with pytest.raises(AlidadeError, match="early_stopping = 'never' is not supported"):
+        import_model(theirs, tmp_path / "again")
 
 
-def generated(theirs: Path, numbers: dict[int, int], beam_size: int, tag: tuple[int, ...] = ()) -> list[list[int]]:
-    """Their translations, as their numbers. Our search, too, stops when as many have ended as the beam is wide."""
+MAX_LENGTH = 60
+
+
+def generated(
+    theirs: Path, ours: Path, numbers: dict[int, int], tag: tuple[int, ...] = (), **options: Any
+) -> list[list[int]]:
+    """Their translations, as their numbers. As published models have it, only `<pad>` is ruled out."""
     model = transformers.MarianMTModel.from_pretrained(theirs).eval()
     pad = model.config.pad_token_id
     found = []
-    for pieces in SOURCES:
+    for pieces in texts_in_pieces(ours):
         source = torch.tensor([[*tag, *map(numbers.__getitem__, pieces), 0]])
         output = model.generate(
             input_ids=source,
             attention_mask=torch.ones_like(source),
-            num_beams=beam_size,
-            do_sample=False,
-            length_penalty=1.0,
-            early_stopping=beam_size > 1,
             max_new_tokens=MAX_LENGTH,
-            forced_eos_token_id=None,
-            bad_words_ids=[[1], [pad]],
+            bad_words_ids=[[pad]],
+            **options,
         )
         found.append([number for number in output[0].tolist() if number not in (0, pad)])
     return found
 
 
-def searched(ours: Path, numbers: dict[int, int], beam_size: int) -> list[list[int]]:
-    engine = load_engine(load_model_folder(ours), precision="float32")
-    search = BeamSearch(engine, SearchSettings(beam_size=beam_size))
-    results = search.search([Request(pieces, max_length=MAX_LENGTH) for pieces in SOURCES])
+def searched(ours: Path, numbers: dict[int, int], settings: SearchSettings) -> list[list[int]]:
+    search = BeamSearch(load_engine(load_model_folder(ours), precision="float32"), settings)
+    results = search.search([Request(pieces, max_length=MAX_LENGTH) for pieces in texts_in_pieces(ours)])
     return [[numbers[piece] for piece in result.best.pieces] for result in results]
 
 
@@ -297,7 +371,7 @@ def test_files_that_do_not_fit(pair: tuple[Path, Path], tmp_path: Path) -> None:
 
 
 def test_a_tag_chooses_the_language(tmp_path: Path) -> None:
-    theirs = make_hugging_face(tmp_path / "theirs", tags=(">>deu<<", ">>nld<<"))
+    theirs = make_hugging_face(tmp_path / "theirs", tags=(">>deu<<", ">>nld<<"), num_updates=NUM_UPDATES)
     with pytest.raises(AlidadeError, match=r"several languages: choose one with --target-tag, of >>deu<< >>nld<<"):
         import_model(theirs, tmp_path / "ours")
     with pytest.raises(AlidadeError, match=r"no tag >>fra<<"):
@@ -306,9 +380,9 @@ def test_a_tag_chooses_the_language(tmp_path: Path) -> None:
     for tag in ("deu", "nld"):
         import_model(theirs, tmp_path / tag, target_tag=tag)
         numbers = their_numbers(theirs, tmp_path / tag)
-        found[tag] = searched(tmp_path / tag, numbers, 5)
+        found[tag] = searched(tmp_path / tag, numbers, SearchSettings(stopping="attainable"))
         vocabulary = json.loads((theirs / "vocab.json").read_text())
-        assert found[tag] == generated(theirs, numbers, 5, (vocabulary[f">>{tag}<<"],))
+        assert found[tag] == generated(theirs, tmp_path / tag, numbers, (vocabulary[f">>{tag}<<"],), num_beams=5)
     assert found["deu"] != found["nld"]
 
 

@@ -118,9 +118,17 @@ def test_what_a_release_says_of_itself(tmp_path: Path) -> None:
     folder = load_model_folder(read(release, tmp_path / "ours"))
     assert folder.search.beam_size == 6
     assert folder.search.length_normalisation == 0.6
+    assert folder.search.stopping == "shrinking"
     assert folder.description.normalisation.moses_punctuation
     assert "no" in folder.source_subwords.spelling_ids
     assert not list(tmp_path.rglob("ran"))
+
+
+def test_where_decoder_yml_says_nothing_marian_decides(tmp_path: Path) -> None:
+    release = make_release(tmp_path / "release")
+    (release / "decoder.yml").write_text(yaml.dump({"models": ["opus.npz"]}))
+    search = load_model_folder(read(release, tmp_path / "ours")).search
+    assert (search.beam_size, search.length_normalisation) == (12, 0.0)
 
 
 def test_a_zip_file_is_read_as_its_folder_is(tmp_path: Path) -> None:
@@ -211,6 +219,8 @@ def test_damaged_releases(tmp_path: Path) -> None:
     assert_refused(r"source\.spm: is missing")
     (release / "decoder.yml").write_text(yaml.dump({"models": ["a.npz", "b.npz"]}))
     assert_refused("an ensemble of 2")
+    (release / "decoder.yml").write_text(yaml.dump({"models": ["opus.npz"], "word-penalty": 0.5}))
+    assert_refused("word-penalty = 0.5 is not supported")
     (release / "decoder.yml").write_text(yaml.dump({"models": ["/etc/passwd"]}))
     assert_refused("/etc/passwd, which decoder.yml names, is missing")
     np.savez(model, Wemb=np.array([{"a": 1}], dtype=object))

@@ -31,9 +31,9 @@ def export(
     then translates pieces, not text; it gives our search's translations with the options `length_penalty` (our
     length_normalisation), `return_end_token=True` and `disable_unk=True`.
 
-    `--format hugging-face` writes a baseline as a folder of Hugging Face's MarianMTModel and MarianTokenizer. Those are
-    post-norm and read no `<s>`: an imported one of theirs does so, and one that was trained with `pre_norm = false`
-    and `source_start = "skipped"`. Examples:
+    `--format hugging-face` writes the `transformer` baseline as a folder for AutoModelForSeq2SeqLM and AutoTokenizer of
+    the package transformers: a MarianMTModel if it is post-norm, a PegasusForConditionalGeneration, which is its
+    pre-norm twin, if not. Examples:
 
         alidade export --model run/system --format int8 --output small
 

@@ -8,6 +8,7 @@ without `<s>`, starts decoding from `<pad>`, whose embedding is nothing, and has
 from __future__ import annotations
 
 import json
+import typing
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,18 @@ import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
-from alidade.config import Activation, NormalisationSettings, SearchSettings, TransformerSettings, parse_settings
+from alidade.config import (
+    Activation,
+    NormalisationSettings,
+    PositionRates,
+    SearchSettings,
+    TransformerSettings,
+    parse_settings,
+)
+from alidade.engine.layers import position_encodings
 from alidade.errors import AlidadeError, require_package
-from alidade.exchange.vocabulary import NEVER, SPECIAL, JoinedVocabulary, for_running_text, join_vocabulary
+from alidade.exchange.tokenizer import tokenizer_json
+from alidade.exchange.vocabulary import SPECIAL, JoinedVocabulary, for_running_text, join_vocabulary
 from alidade.exchange.weights import (
     Floats,
     ImportedModel,
@@ -31,11 +41,12 @@ from alidade.exchange.weights import (
 )
 from alidade.io import read_json, write_folder_aside, write_json
 from alidade.model_folder import ModelFolder, write_weights
-from alidade.text.vocabulary import BOS, EOS, UNK
+from alidade.text.vocabulary import BOS, EOS, PAD, UNK
 
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 PICKLED_WEIGHTS_FILE = "pytorch_model.bin"
+MAX_POSITIONS = 1024
 ACTIVATIONS: dict[str, Activation] = {"relu": "relu", "swish": "swish", "silu": "swish", "quick_gelu": "gelu"}
 EXPECTED = {
     "model_type": "marian",
@@ -56,6 +67,7 @@ _PARTS = {
     "expand": "fc1",
     "contract": "fc2",
 }
+POSITION_TABLES = tuple(f"model.{stack}.embed_positions.weight" for stack in ("encoder", "decoder"))
 _NORMS = {"self": "self_attn_layer_norm", "source": "encoder_attn_layer_norm", "feed": "final_layer_norm"}
 
 
@@ -81,8 +93,9 @@ def import_hugging_face(folder: Path, tag: str | None = None) -> ImportedModel:
         source=str(folder / CONFIG_FILE),
     )
     stored = _read_weights(folder)
+    settings = settings.model_copy(update={"position_rates": _position_rates(stored, settings.width)})
     weights = our_weights(_Parts(stored), settings)
-    weights |= _embeddings(stored, vocabularies, config)
+    weights |= _embeddings(stored, vocabularies, _start_row(folder / CONFIG_FILE, config))
     stored.check_all_taken()
     normalisation = NormalisationSettings(moses_punctuation=asks_for_moses(folder))
     return ImportedModel(settings, weights, vocabularies, normalisation, _search_settings(folder, config))
@@ -186,9 +199,31 @@ class _Parts:
         return self._stored.take(f"{name}.weight"), self._stored.take(f"{name}.bias")
 
 
-def _embeddings(stored: Stored, vocabularies: Vocabularies, config: Mapping[str, Any]) -> dict[str, Floats]:
+def _position_rates(stored: Stored, width: int) -> PositionRates:
+    """Those of the stored positions; published models mostly leave them out, and have the original ones."""
+    tables = [stored.take(name) for name in POSITION_TABLES if stored.has(name)]
+    for rates in typing.get_args(PositionRates):
+        if all(_is_close(table, position_encodings(len(table), width, rates)) for table in tables):
+            found: PositionRates = rates
+            return found
+    raise AlidadeError(f"{stored.path}: {POSITION_TABLES[0]} is not supported, only sinusoids are")
+
+
+def _is_close(table: Floats, expected: Floats) -> bool:
+    return table.shape == expected.shape and bool(np.allclose(table, expected, atol=1e-3))
+
+
+def _start_row(path: Path, config: Mapping[str, Any]) -> int:
+    """The row that decoding starts from."""
+    start = config.get("decoder_start_token_id", config.get("pad_token_id"))
+    if not isinstance(start, int) or start < 0:
+        raise AlidadeError(f"{path}: decoder_start_token_id = {start!r} is no row of the embeddings")
+    return start
+
+
+def _embeddings(stored: Stored, vocabularies: Vocabularies, start: int) -> dict[str, Floats]:
     """Embeddings and the output layer. Tied matrices may be stored once or several times."""
-    stored.ignore("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight", "lm_head.weight")
+    stored.ignore("lm_head.weight")
     shared, encoder, decoder = (
         f"model.{name}.weight" for name in ("shared", "encoder.embed_tokens", "decoder.embed_tokens")
     )
@@ -199,22 +234,22 @@ def _embeddings(stored: Stored, vocabularies: Vocabularies, config: Mapping[str,
     elif not stored.has(decoder) and stored.has("lm_head.weight"):
         target_name = "lm_head.weight"
     weights = {
-        "lexical.encoder.embedding.weight": _side(stored, source_name, vocabularies.source, config),
+        "lexical.encoder.embedding.weight": _side(stored, source_name, vocabularies.source, start),
         "lexical.output.bias": vocabularies.target.biases(
-            _fitting(stored, "final_logits_bias", stored.take("final_logits_bias").reshape(-1), vocabularies.target)
+            _fitting(stored, "final_logits_bias", stored.take("final_logits_bias").reshape(-1), vocabularies.target),
+            start,
         ),
     }
     if not vocabularies.is_joint:
-        weights["lexical.decoder.embedding.weight"] = _side(stored, target_name, vocabularies.target, config)
+        weights["lexical.decoder.embedding.weight"] = _side(stored, target_name, vocabularies.target, start)
     return weights
 
 
-def _side(stored: Stored, name: str, vocabulary: JoinedVocabulary, config: Mapping[str, Any]) -> Floats:
+def _side(stored: Stored, name: str, vocabulary: JoinedVocabulary, start: int) -> Floats:
     matrix = _fitting(stored, name, stored.take(name), vocabulary)
-    start = config.get("decoder_start_token_id", config.get("pad_token_id"))
-    if not isinstance(start, int) or not 0 <= start < len(matrix):
-        raise AlidadeError(f"{CONFIG_FILE}: decoder_start_token_id = {start!r} is no row of {name}")
-    return vocabulary.embeddings(matrix, start=matrix[start])
+    if start >= len(matrix):
+        raise AlidadeError(f"{CONFIG_FILE}: decoder_start_token_id = {start} is no row of {name}")
+    return vocabulary.embeddings(matrix, start)
 
 
 def _fitting(stored: Stored, name: str, rows: Floats, vocabulary: JoinedVocabulary) -> Floats:
@@ -226,7 +261,10 @@ def _search_settings(folder: Path, config: Mapping[str, Any]) -> SearchSettings:
     path = folder / "generation_config.json"
     given = dict(config) | (read_object(path) if path.is_file() else {})
     beam_size, power = given.get("num_beams"), given.get("length_penalty")
-    values: dict[str, Any] = {}
+    stops_early = given.get("early_stopping")
+    if not (stops_early is None or isinstance(stops_early, bool)):
+        raise AlidadeError(f"{path}: early_stopping = {stops_early!r} is not supported, only true and false are")
+    values: dict[str, Any] = {"stopping": "finished" if stops_early else "attainable"}
     if isinstance(beam_size, int):
         values["beam_size"] = beam_size
     if isinstance(power, int | float):
@@ -238,43 +276,57 @@ def _search_settings(folder: Path, config: Mapping[str, Any]) -> SearchSettings:
 
 
 def export_hugging_face(folder: ModelFolder, output: Path) -> None:
-    """Write a baseline as a folder that `MarianMTModel` and `MarianTokenizer` read."""
+    """Write a baseline as a folder that `AutoModelForSeq2SeqLM` and `AutoTokenizer` read.
+
+    Post-norm models become `MarianMTModel`; pre-norm ones `PegasusForConditionalGeneration`, which is the same with
+    norms in the other places. A source that starts with `<s>` needs a tokenizer that puts it there.
+    """
     settings = _exportable(folder)
     pieces = [folder.source_subwords.piece(number) for number in range(len(folder.source_subwords))]
-    order = [EOS, UNK, *range(len(SPECIAL), len(pieces)), BOS]
-    vocabulary = {"<pad>" if number == BOS else pieces[number]: row for row, number in enumerate(order)}
+    order = [EOS, UNK, *range(len(SPECIAL), len(pieces)), PAD, BOS]
+    numbers = {pieces[number]: row for row, number in enumerate(order)}
     weights = folder.weights_of("lexical")
     with write_folder_aside(output) as aside:
-        write_json(aside / CONFIG_FILE, _config(settings, len(order)))
-        write_json(aside / "generation_config.json", _generation_config(folder.search, len(order) - 1))
-        write_json(aside / "vocab.json", vocabulary)
-        languages = folder.source_subwords.language, folder.target_subwords.language
-        write_json(
-            aside / "tokenizer_config.json",
-            {"source_lang": languages[0], "target_lang": languages[1], "tokenizer_class": "MarianTokenizer"},
-        )
+        write_json(aside / CONFIG_FILE, _config(settings, numbers))
+        write_json(aside / "generation_config.json", _generation_config(folder.search, numbers))
         write_weights(aside / WEIGHTS_FILE, _their_weights(weights, settings, order))
         (aside / WEIGHTS_FILE).chmod((aside / CONFIG_FILE).stat().st_mode)
-        for side, subwords in (("source", folder.source_subwords), ("target", folder.target_subwords)):
-            (aside / f"{side}.spm").write_bytes(for_running_text(subwords.model))
+        _write_tokenizer(aside, folder, numbers, reads_start=settings.source_start == "read")
+
+
+def _write_tokenizer(output: Path, folder: ModelFolder, numbers: dict[str, int], *, reads_start: bool) -> None:
+    sides = {"source": folder.source_subwords, "target": folder.target_subwords}
+    config: dict[str, Any] = {f"{side}_lang": subwords.language for side, subwords in sides.items()}
+    if reads_start:
+        write_json(output / "tokenizer.json", tokenizer_json(folder.source_subwords.model, numbers))
+        names = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+        config |= {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False, **names}
+    else:
+        write_json(output / "vocab.json", numbers)
+        for side, subwords in sides.items():
+            (output / f"{side}.spm").write_bytes(for_running_text(subwords.model))
+        config |= {"tokenizer_class": "MarianTokenizer"}
+    write_json(output / "tokenizer_config.json", config)
 
 
 def _exportable(folder: ModelFolder) -> TransformerSettings:
     settings = folder.description.lexical
     if not isinstance(settings, TransformerSettings) or settings.kind != "transformer":
         raise AlidadeError(f"{folder.path}: only a `transformer` baseline can be written for Hugging Face")
-    needed = {"pre_norm": False, "tied_embeddings": "all", "norm_epsilon": 1e-5}
-    needed |= {"position_rates": "original", "source_start": "skipped"}
-    for name, value in needed.items():
+    for name, value in {"tied_embeddings": "all", "norm_epsilon": 1e-5}.items():
         if getattr(settings, name) != value:
             raise AlidadeError(
-                f"{folder.path}: Hugging Face's Marian models have {name} = {json.dumps(value)}, this one has "
+                f"{folder.path}: Hugging Face's models have {name} = {json.dumps(value)}, this one has "
                 f"{json.dumps(getattr(settings, name))}; a model to export must be trained so"
             )
+    if settings.source_start == "read" and folder.source_subwords.model != folder.target_subwords.model:
+        raise AlidadeError(
+            f"{folder.path}: source and target must have one subword model to be written for Hugging Face"
+        )
     return settings
 
 
-def _config(settings: TransformerSettings, num_rows: int) -> dict[str, Any]:
+def _config(settings: TransformerSettings, numbers: Mapping[str, int]) -> dict[str, Any]:
     activations = {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}
     stacks = {
         f"{stack}_{name}": value
@@ -285,46 +337,47 @@ def _config(settings: TransformerSettings, num_rows: int) -> dict[str, Any]:
             ("attention_heads", settings.heads),
         )
     }
+    if settings.pre_norm:
+        kind = {"model_type": "pegasus", "architectures": ["PegasusForConditionalGeneration"], "scale_embedding": True}
+    else:
+        kind = {**EXPECTED, "architectures": ["MarianMTModel"], "decoder_vocab_size": len(numbers)}
+        kind |= {"share_encoder_decoder_embeddings": True}
     return {
-        "architectures": ["MarianMTModel"],
-        **EXPECTED,
+        **kind,
         **stacks,
         "activation_function": activations[settings.activation],
         "d_model": settings.width,
-        "vocab_size": num_rows,
-        "decoder_vocab_size": num_rows,
-        "share_encoder_decoder_embeddings": True,
+        "vocab_size": len(numbers),
         "is_encoder_decoder": True,
-        "max_position_embeddings": 1024,
-        "eos_token_id": 0,
-        "forced_eos_token_id": 0,
-        "pad_token_id": num_rows - 1,
-        "decoder_start_token_id": num_rows - 1,
+        "max_position_embeddings": MAX_POSITIONS,
+        **_special_numbers(numbers),
+        "forced_eos_token_id": numbers["</s>"],
         "dropout": settings.dropout,
     }
 
 
-def _generation_config(search: SearchSettings, pad: int) -> dict[str, Any]:
+def _special_numbers(numbers: Mapping[str, int]) -> dict[str, int]:
+    names = {"eos_token_id": "</s>", "pad_token_id": "<pad>", "bos_token_id": "<s>", "decoder_start_token_id": "<s>"}
+    return {name: numbers[piece] for name, piece in names.items()}
+
+
+def _generation_config(search: SearchSettings, numbers: Mapping[str, int]) -> dict[str, Any]:
     """Our search: it writes no `<unk>`, and stops when as many translations have ended as the beam is wide."""
     return {
         "num_beams": search.beam_size,
         "length_penalty": search.length_normalisation,
-        "early_stopping": search.beam_size > 1,
-        "bad_words_ids": [[1], [pad]],
+        "early_stopping": search.beam_size > 1 and search.stopping == "finished",
+        "bad_words_ids": [[numbers[piece]] for piece in ("<unk>", "<pad>", "<s>")],
         "max_length": 512,
-        "eos_token_id": 0,
-        "pad_token_id": pad,
-        "decoder_start_token_id": pad,
+        **_special_numbers(numbers),
     }
 
 
 def _their_weights(weights: Mapping[str, Floats], settings: TransformerSettings, order: list[int]) -> dict[str, Floats]:
-    """Our weights under their names. order: our number of each of their rows; the last, `<pad>`, starts decoding."""
-    bias = weights["lexical.output.bias"][order]
-    bias[-1] = NEVER
+    """Our weights under their names. order: our number of each of their rows."""
     found = {
         "model.shared.weight": weights["lexical.encoder.embedding.weight"][order],
-        "final_logits_bias": bias[None],
+        "final_logits_bias": weights["lexical.output.bias"][order][None],
     }
     for stack, num_layers in (("encoder", settings.encoder_layers), ("decoder", settings.decoder_layers)):
         for layer in range(num_layers):
@@ -334,6 +387,12 @@ def _their_weights(weights: Mapping[str, Floats], settings: TransformerSettings,
                         together = weights[f"lexical.{stack}.layers.{layer}.{name}.{kind}"]
                         for part, weight in zip(parts, np.split(together, len(parts)), strict=True):
                             found[f"model.{stack}.layers.{layer}.{part}.{kind}"] = np.ascontiguousarray(weight)
+        found[f"model.{stack}.embed_positions.weight"] = position_encodings(
+            MAX_POSITIONS, settings.width, settings.position_rates
+        )
+        if settings.pre_norm:
+            for kind in ("weight", "bias"):
+                found[f"model.{stack}.layer_norm.{kind}"] = weights[f"lexical.{stack}.norm.{kind}"]
     return found
 
 

@@ -260,12 +260,23 @@ def _is_pre_norm(path: Path, options: Mapping[str, Any]) -> bool:
 
 
 def _search_settings(folder: Path, decoder: Mapping[str, Any]) -> SearchSettings:
-    values: dict[str, Any] = {}
-    if "beam-size" in decoder:
-        values["beam_size"] = decoder["beam-size"]
-    if "normalize" in decoder:
-        values["length_normalisation"] = {"true": 1.0, "false": 0.0}.get(decoder["normalize"], decoder["normalize"])
+    """Marian's search: as `decoder.yml` says, and as Marian does where it says nothing; ours if there is none."""
+    penalty = decoder.get("word-penalty", "0")
+    if not _is_zero(penalty):
+        raise AlidadeError(f"{folder}: decoder.yml: word-penalty = {penalty} is not supported, only 0 is")
+    values: dict[str, Any] = {"stopping": "shrinking"}
+    if decoder:
+        normalize = decoder.get("normalize", "0")
+        values["beam_size"] = decoder.get("beam-size", "12")
+        values["length_normalisation"] = {"true": 1.0, "false": 0.0}.get(normalize, normalize)
     return parse_settings(SearchSettings, values, source=f"{folder}: decoder.yml")
+
+
+def _is_zero(value: Any) -> bool:
+    try:
+        return float(value) == 0
+    except (TypeError, ValueError):
+        return False
 
 
 # Vocabularies.

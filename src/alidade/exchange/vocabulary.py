@@ -46,18 +46,18 @@ class JoinedVocabulary:
     num_rows: int
     """Of the other program's matrices."""
 
-    def embeddings(self, matrix: Floats, start: Floats | None = None) -> Floats:
-        """(rows, D) -> (V, D). start: what the decoder starts from; nothing if None."""
+    def embeddings(self, matrix: Floats, start: int | None = None) -> Floats:
+        """(rows, D) -> (V, D). start: the row that the decoder starts from; nothing if None."""
         ours: Floats = np.where(self.rows[:, None] == _NOTHING, np.float32(0), matrix[self.rows]).astype(np.float32)
-        if start is not None:
-            ours[BOS] = start
+        ours[BOS] = 0.0 if start is None else matrix[start]
         return ours
 
-    def biases(self, vector: Floats) -> Floats:
-        """(rows,) -> (V,)"""
-        ours: Floats = vector[self.rows].astype(np.float32)
+    def biases(self, vector: Floats, start: int | None = None) -> Floats:
+        """(rows,) -> (V,). `<pad>` and `<s>` are never written, but a model that has them gives them probability."""
+        ours: Floats = np.where(self.rows == _NOTHING, np.float32(NEVER), vector[self.rows]).astype(np.float32)
         ours[self.is_outside] -= np.float32(UNKNOWN_PENALTY)
-        ours[[PAD, BOS]] = NEVER
+        if start != self.rows[BOS]:  # the row that the decoder starts from is another piece's, or nobody's
+            ours[BOS] = NEVER
         return ours
 
 
@@ -75,7 +75,7 @@ def join_vocabulary(pieces: Sequence[str], models: Sequence[Path]) -> JoinedVoca
     outside = [piece for piece in used if piece not in row_of and piece not in SPECIAL]
     ours = (*SPECIAL, *known, *outside)
     unknown = row_of[SPECIAL[UNK]]
-    rows = [_NOTHING, _NOTHING, row_of[SPECIAL[EOS]], unknown, *[row_of[piece] for piece in known]]
+    rows = [*[row_of.get(piece, _NOTHING) for piece in SPECIAL], *[row_of[piece] for piece in known]]
     return JoinedVocabulary(
         ours,
         tuple([_renumber(proto, ours) for proto in protos]),
@@ -119,7 +119,7 @@ def for_running_text(model: bytes) -> bytes:
     del proto.pieces[:]
     proto.pieces.extend(own)
     proto.trainer_spec.vocab_size = len(own)
-    proto.normalizer_spec.add_dummy_prefix = True
+    proto.normalizer_spec.add_dummy_prefix = proto.normalizer_spec.remove_extra_whitespaces = True
     serialised: bytes = proto.SerializeToString(deterministic=True)
     return serialised
 
