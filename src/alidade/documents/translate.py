@@ -18,12 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import regex
-
 from alidade.alignment.links import Alignment
 from alidade.dictionary.entries import Dictionary
 from alidade.documents.document import Filled, Unit
 from alidade.documents.formats import Format, format_of, read_document
+from alidade.documents.left_out import left_out_words
 from alidade.documents.memory import Adapter, Memory, Pair, read_tmx_pairs
 from alidade.documents.plurals import with_preposition
 from alidade.errors import AlidadeError
@@ -182,7 +181,9 @@ class FileTranslator:
         )
         for text, translation in zip(texts, track(translations, "translating", len(texts)), strict=True):
             filled = Filled((translation.text,), "machine", confidence_of(translation))
-            yield text, filled, [*translation.notes, *_left_out(translation)]
+            words = left_out_words(translation, self.translator.languages[0])
+            left_out = [f"perhaps left out: {', '.join(words)}"] if words else []
+            yield text, filled, [*translation.notes, *left_out]
 
     def _adapt(self, text: str, memory: Memory) -> Filled | None:
         match = memory.fuzzy(text)
@@ -215,59 +216,6 @@ def confidence_of(translation: Translation) -> float:
     if not len(translation.target):
         return 1.0
     return math.exp(min(0.0, translation.lexical_score / (len(translation.target) + 1)))
-
-
-_WORD = regex.compile(r"\p{L}{4,}")
-_FUNCTION_WORDS = frozenset(
-    [
-        *(
-            "about",
-            "after",
-            "also",
-            "been",
-            "before",
-            "being",
-            "between",
-            "both",
-            "could",
-            "does",
-            "down",
-            "each",
-            "else",
-        ),
-        *("from", "have", "having", "here", "into", "itself", "just", "like", "more", "most", "must", "only", "other"),
-        *(
-            "over",
-            "please",
-            "shall",
-            "should",
-            "some",
-            "such",
-            "than",
-            "that",
-            "their",
-            "them",
-            "then",
-            "there",
-            "these",
-        ),
-        *("they", "this", "those", "under", "upon", "very", "were", "what", "when", "where", "which", "while", "will"),
-        *("with", "would", "your", "yours", "doing", "done", "used", "using", "every", "same", "much", "many", "well"),
-    ]
-)
-
-
-def _left_out(translation: Translation) -> list[str]:
-    """Content words that no target word points at, said in a note."""
-    if translation.alignment is None:
-        return []
-    linked = {link.source for link in translation.alignment}
-    words = [
-        word.text
-        for number, word in enumerate(translation.source.words)
-        if number not in linked and _WORD.fullmatch(word.text) and word.text.lower() not in _FUNCTION_WORDS
-    ]
-    return [f"perhaps left out: {', '.join(words)}"] if words else []
 
 
 class _Journal:
