@@ -42,12 +42,12 @@ FINAL_MARKS = (".", "!", "?", "…", "...", "。", "！", "？")
 def main() -> None:
     arguments = parse_arguments()
     translator = Translator(arguments.model)
-    sources = read_texts(arguments.source, arguments.limit)
+    sources = read_texts(arguments.source, arguments)
     plain = translator.translate_all(sources, protect=False)
     results: dict[str, object] = {}
     if not arguments.only_real:
         results["says nothing new"] = measure_no_op(translator, sources, plain, arguments.modes, arguments.show)
-    references = None if arguments.target is None else read_texts(arguments.target, arguments.limit)
+    references = None if arguments.target is None else read_texts(arguments.target, arguments)
     if references is not None and len(references) != len(sources):
         raise AlidadeError(f"{arguments.source} and {arguments.target} have different numbers of lines")
     dictionary = real_dictionary(arguments.dictionary, translator, sources, references, plain)
@@ -72,7 +72,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--inflect", action="store_true", help="the entries inflect")
     parser.add_argument("--lemmas", action="store_true", help="make base forms of the entries, and inflect them too")
     parser.add_argument("--only-real", action="store_true", help="leave out the dictionary that says nothing new")
-    parser.add_argument("--limit", type=int, help="only the first so many sentences")
+    parser.add_argument("--skip", type=int, default=0, help="leave out the first so many sentences")
+    parser.add_argument("--limit", type=int, help="only so many sentences")
     parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES)
     parser.add_argument("--show", type=int, default=0, help="print so many sentences that changed or were damaged")
     parser.add_argument("--output", type=Path, help="a folder for the translations")
@@ -80,8 +81,8 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def read_texts(path: Path, limit: int | None) -> list[str]:
-    return list(read_lines(path))[:limit]
+def read_texts(path: Path, arguments: argparse.Namespace) -> list[str]:
+    return list(read_lines(path))[arguments.skip :][: arguments.limit]
 
 
 def real_dictionary(
