@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from alidade.alignment.links import Alignment
-from alidade.evaluation.terms import TermCase, TermScore, WantedTerm, have_common_stem, score_terms
+from alidade.evaluation.terms import TermCase, TermScore, WantedTerm, score_terms
+from alidade.text.stems import have_common_stem
 
 
 def term(source: int, *forms: str, ignores_case: bool = False) -> WantedTerm:

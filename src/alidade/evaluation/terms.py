@@ -11,10 +11,8 @@ all of them.
 from __future__ import annotations
 
 import time
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from statistics import median
 from typing import NamedTuple
 
@@ -25,13 +23,10 @@ from alidade.alignment.links import Alignment, Link
 from alidade.dictionary.entries import Dictionary
 from alidade.dictionary.matching import Match, find_matches
 from alidade.evaluation.metrics import Score, Tokenisation, score_translations, tokenisation_of_language
+from alidade.text.stems import have_common_stem
 from alidade.text.words import split_words
 from alidade.translation import Translation
 from alidade.translator import Mode, Translator
-
-MIN_STEM = 3
-STEM_SHARE = 0.6
-"""Two words have a common stem if they share this much of the longer one, from its start."""
 
 
 class WantedTerm(NamedTuple):
@@ -103,13 +98,6 @@ def score_terms(cases: Iterable[TermCase]) -> TermScore:
     return TermScore(**totals, hypothesis_words=hypothesis_words, reference_words=reference_words)
 
 
-def have_common_stem(first: str, second: str) -> bool:
-    """Whether two words are forms of one, judged by how they start: "starker" and "stärkste", "Hund" and "Hunden"."""
-    first, second = _bare(first), _bare(second)
-    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))))
-    return first == second or shared >= max(MIN_STEM, STEM_SHARE * max(len(first), len(second)))
-
-
 def _assign(case: TermCase) -> list[range | None]:
     """For each term the words of the translation that are its form; no word serves two terms.
 
@@ -171,12 +159,6 @@ def _num_repeated(case: TermCase) -> int:
 
 def _cased(word: str, term: WantedTerm) -> str:
     return word.casefold() if term.ignores_case else word
-
-
-def _bare(word: str) -> str:
-    """In lower case and without accents, so that "Männer" begins like "Mann"."""
-    decomposed = unicodedata.normalize("NFD", word.casefold())
-    return "".join([character for character in decomposed if not unicodedata.combining(character)])
 
 
 @dataclass(frozen=True, slots=True)

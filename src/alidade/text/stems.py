@@ -1,0 +1,23 @@
+"""Whether two words are forms of one, judged by nothing but how they start."""
+
+from __future__ import annotations
+
+import unicodedata
+from itertools import takewhile
+
+MIN_STEM = 3
+STEM_SHARE = 0.6
+"""Two words have a common stem if they share this much of the longer one, from its start."""
+
+
+def have_common_stem(first: str, second: str) -> bool:
+    """ "starker" and "stärkste" do, "Hund" and "Hunden", "disc" and "discul"."""
+    first, second = bare_word(first), bare_word(second)
+    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))))
+    return first == second or shared >= max(MIN_STEM, STEM_SHARE * max(len(first), len(second)))
+
+
+def bare_word(word: str) -> str:
+    """In lower case and without accents, so that "Männer" begins like "Mann"."""
+    decomposed = unicodedata.normalize("NFD", word.casefold())
+    return "".join([character for character in decomposed if not unicodedata.combining(character)])
