@@ -6,9 +6,12 @@ import pytest
 
 from alidade import AlidadeError, Translator
 from alidade.aligner import align
+from alidade.alignment.links import Alignment
 from alidade.config import NormalisationSettings
 from alidade.dictionary.entries import Dictionary, make_entry
 from alidade.dictionary.files import load_dictionary
+from alidade.dictionary.simulation import one_to_one_links
+from alidade.translator import Mode
 from small_folders import make_folder
 
 TEXTS = ["ba be", "", "bi bo bu da de", "di", "   ", "do du fa fe fi fo fu ga ge"]
@@ -91,6 +94,23 @@ def test_a_dictionary_is_reported(translator: Translator) -> None:
     assert [str(match.entry) for match in translation.matches] == ["bo = ga"]
     assert "ga" in translation.text.split()
     assert not translation.unused
+
+
+@pytest.mark.parametrize("mode", ["suggest", "require"])
+@pytest.mark.parametrize("num_best", [1, 3])
+def test_a_dictionary_that_says_nothing_new_changes_nothing(translator: Translator, mode: Mode, num_best: int) -> None:
+    """Whatever words of its own a translation is given as entries, it stays as it was, to the last score."""
+    for text in ["ba be", "bi bo bu da de", "do du fa fe fi fo fu ga ge"]:
+        plain = translator.translate(text, num_best=num_best)
+        links = list(one_to_one_links(plain.alignment or Alignment()))
+        for link in links:
+            source, target = plain.source.words[link.source], plain.target.words[link.target]
+            entry = make_entry(source.text, [target.text], "exact")
+            same = translator.translate(text, dictionary=Dictionary([entry]), mode=mode, num_best=num_best)
+            assert (same.text, same.positions, same.score) == (plain.text, plain.positions, plain.score)
+            assert [report.target_words for report in same.entries] == [range(link.target, link.target + 1)]
+            for other in same.alternatives:
+                assert len(other.uses) == 1 or mode == "suggest"
 
 
 def test_unknown_settings_are_refused(translator: Translator) -> None:

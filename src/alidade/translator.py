@@ -36,6 +36,7 @@ from alidade.alignment.positions import (
     shares_of_words,
 )
 from alidade.config import NormalisationSettings, SearchSettings, parse_settings
+from alidade.dictionary.draft import Draft
 from alidade.dictionary.entries import Dictionary, Entry
 from alidade.dictionary.given import DictionaryLike, read_dictionary
 from alidade.dictionary.matching import Match, find_matches
@@ -90,6 +91,8 @@ class _Part:
     source: Encoding
     prefix: tuple[int, ...]
     matches: tuple[Match, ...]
+    draft: Draft | None = None
+    """Its best translation without the dictionary, if that does not obey it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,19 +365,49 @@ class Translator:
     def _search_with(
         self, parts: Sequence[_Part], num_best: int, mode: Mode, beam_size: int
     ) -> list[list[Translation]]:
-        """Parts without matches have batches of their own, for whatever is in a batch with matches costs more."""
-        results: dict[int, list[Translation]] = {}
-        for has_matches in (True, False):
-            numbers = [number for number, part in enumerate(parts) if bool(part.matches) == has_matches]
-            found = map_batches(
-                lambda batch: self._search_batch(batch, num_best, mode, beam_size),
-                [parts[number] for number in numbers],
-                lambda part: len(part.source),
-                self.batch_size,
+        """Search without the dictionary, and once more with it for those parts whose best translation disobeys it.
+
+        A dictionary only takes translations away: the best of all, if it obeys, is the best of those that do.
+        """
+        found = self._search_parts([replace(part, matches=()) for part in parts], num_best, mode, beam_size)
+        drafts = [self._draft(one[0]) for one in found]
+        again = [number for number, part in enumerate(parts) if drafts[number].disobeyed(part.matches)]
+        restricted = iter(
+            self._search_parts(
+                [replace(parts[number], draft=drafts[number]) for number in again], num_best, mode, beam_size
             )
-            for number, result in zip(numbers, found, strict=True):
-                results[number] = self._read(parts[number], result)
-        return [results[number] for number in range(len(parts))]
+        )
+        return [
+            next(restricted) if number in again else self._obeying(part, one)
+            for number, (part, one) in enumerate(zip(parts, found, strict=True))
+        ]
+
+    def _draft(self, translation: Translation) -> Draft:
+        attention = translation.attention
+        positions = translation.positions
+        if not self.is_assisted and attention is not None:
+            positions = tuple(attended_positions(attention))
+        return Draft(translation.target, positions)
+
+    def _obeying(self, part: _Part, translations: Sequence[Translation]) -> list[Translation]:
+        """Those that obey the dictionary, with what they use of it."""
+        drafts = [(one, self._draft(one)) for one in translations]
+        return [
+            replace(one, matches=part.matches, uses=draft.uses(part.matches))
+            for one, draft in drafts
+            if not draft.disobeyed(part.matches)
+        ]
+
+    def _search_parts(
+        self, parts: Sequence[_Part], num_best: int, mode: Mode, beam_size: int
+    ) -> list[list[Translation]]:
+        found = map_batches(
+            lambda batch: self._search_batch(batch, num_best, mode, beam_size),
+            parts,
+            lambda part: len(part.source),
+            self.batch_size,
+        )
+        return [self._read(part, result) for part, result in zip(parts, found, strict=True)]
 
     def _search_batch(
         self, parts: list[_Part], num_best: int, mode: Mode, beam_size: int
@@ -400,17 +433,23 @@ class Translator:
             return restrictions
         sentences = [
             TermSentence(
-                SentenceRules(part.matches, self._borders, must_use_all=mode == "require"),
+                self._rules(part.matches, part.draft, mode),
                 end_position=request.end_position,
                 max_length=request.length_limit(self.settings),
                 num_given=len(part.prefix),
                 final_mark=_final_mark(part.source),
+                absorbed=part.draft.absorbed(part.matches),
             )
-            if part.matches
+            if part.draft
             else None
             for part, request in zip(parts, requests, strict=True)
         ]
-        return [*restrictions, DictionaryRestriction(sentences, mode, is_assisted=self.is_assisted)]
+        return [*restrictions, DictionaryRestriction(sentences, is_assisted=self.is_assisted)]
+
+    def _rules(self, matches: Sequence[Match], draft: Draft, mode: Mode) -> SentenceRules:
+        """`suggest` wants those entries whose words the draft translates, `require` all."""
+        required = range(len(matches)) if mode == "require" else draft.translated(matches)
+        return SentenceRules(draft.with_capitals(matches), self._borders, required, draft.replaced(matches))
 
     @functools.cached_property
     def _borders(self) -> WordBorders:

@@ -6,7 +6,16 @@ from dataclasses import replace
 
 from alidade.dictionary.entries import make_entry
 from alidade.dictionary.matching import Form, Match, Pieces
-from alidade.dictionary.rules import FREE, INITIAL, SentenceRules, State, Use, WordBorders, _continues_word
+from alidade.dictionary.rules import (
+    ECHO_DISTANCE,
+    FREE,
+    INITIAL,
+    SentenceRules,
+    State,
+    Use,
+    WordBorders,
+    _continues_word,
+)
 from alidade.text.subwords import Subwords
 from alidade.text.vocabulary import BOS, EOS, PAD, UNK
 
@@ -23,7 +32,7 @@ def match(positions: range, *forms: Pieces) -> Match:
 
 
 def rules_for(*matches: Match, must_use_all: bool = False) -> SentenceRules:
-    return SentenceRules(matches, BORDERS, must_use_all=must_use_all)
+    return SentenceRules(matches, BORDERS, range(len(matches)) if must_use_all else ())
 
 
 def write(rules: SentenceRules, state: State, *words: tuple[int, int], start: int = 0) -> State:
@@ -194,3 +203,29 @@ def test_forms_know_where_in_a_sentence_they_begin() -> None:
     assert rules.rule(State(), 2, is_first=True).pieces == (10,)
     assert rules.rule(State(), 2, is_first=False).pieces == (11,)
     assert rules.rule(State(), 2).pieces == (10, 11)
+
+
+def test_the_word_that_a_match_replaces_does_not_begin_elsewhere() -> None:
+    rules = SentenceRules([match(range(2, 3), (10,))], BORDERS, replaced=frozenset({17}))
+    assert rules.rule(State(), 4).banned == (17,)
+    assert rules.rule(State(), 2).pieces == (10,)
+
+
+def test_no_word_of_a_forms_stem_is_written_just_before_its_place(target_subwords: Subwords) -> None:
+    """At an article's position: "der starke stark"."""
+    borders = WordBorders.of(target_subwords)
+    pieces = {target_subwords.piece(i): i for i in range(len(target_subwords))}
+    wanted = replace(match(range(5, 6), (10,)), forms=(Form("stark", (10,), (10,)),))
+    rules = SentenceRules([wanted], borders)
+    assert pieces["▁starker"] in rules.rule(State(), 4).banned
+    assert pieces["▁Mann"] not in rules.rule(State(), 4).banned
+    assert not rules.rule(State(), 5 - ECHO_DISTANCE - 1).banned
+    assert not rules.rule(State(), 6).banned
+
+
+def test_only_required_matches_keep_a_sentence_from_ending() -> None:
+    rules = SentenceRules([match(range(2, 3), (10,)), match(range(4, 5), (11,))], BORDERS, required=[1])
+    assert rules.missing(State()) == (1,)
+    state = rules.advance(State(), 11, place=0, begun=(1,))
+    assert rules.may_end(state)
+    assert rules.unused(state) == (0,)

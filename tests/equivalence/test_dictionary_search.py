@@ -13,11 +13,12 @@ from alidade.dictionary.entries import make_entry
 from alidade.dictionary.matching import Form, Match, Pieces
 from alidade.dictionary.rules import SentenceRules, Use, WordBorders
 from alidade.search.beam import BeamSearch
-from alidade.search.dictionary import DictionaryRestriction, Mode, TermSentence
+from alidade.search.dictionary import DictionaryRestriction, TermSentence
 from alidade.search.forced import score_pairs
 from alidade.search.hypotheses import Hypothesis, Request
 from alidade.search.roles import System
 from alidade.text.vocabulary import EOS
+from alidade.translator import Mode
 from small_models import VOCABULARY, SmallSystem, small_system
 
 BORDERS = WordBorders(continuing=frozenset([20, 21, 22]), glueing=frozenset([19]))
@@ -85,7 +86,7 @@ def search(
     if mode is not None:
         terms = [
             TermSentence(
-                SentenceRules(matches, borders, must_use_all=mode == "require"),
+                SentenceRules(matches, borders, range(len(matches)) if mode == "require" else ()),
                 end_position=request.end_position,
                 max_length=request.length_limit(all_settings),
                 num_given=len(request.prefix),
@@ -95,7 +96,7 @@ def search(
             else None
             for (source, matches), request in zip(sentences, requests, strict=True)
         ]
-        restrictions.append(DictionaryRestriction(terms, mode, is_assisted=system.lexical.is_assisted))
+        restrictions.append(DictionaryRestriction(terms, is_assisted=system.lexical.is_assisted))
     results = BeamSearch(system, all_settings).search(requests, num_best=num_best, restrictions=restrictions)
     return [list(result.hypotheses) for result in results]
 

@@ -11,8 +11,9 @@ from alidade.dictionary.entries import make_entry
 from alidade.dictionary.matching import Form, Match, Pieces
 from alidade.dictionary.rules import SentenceRules, WordBorders
 from alidade.search.beam import BeamSearch
-from alidade.search.dictionary import DictionaryRestriction, Mode, TermSentence
+from alidade.search.dictionary import DictionaryRestriction, TermSentence
 from alidade.search.hypotheses import Hypothesis, Request
+from alidade.translator import Mode
 from word_by_word import word_by_word_system
 
 BORDERS = WordBorders(continuing=frozenset(range(240, 256)), glueing=frozenset())
@@ -28,22 +29,28 @@ def match(first: int, last: int, *forms: Pieces) -> Match:
 
 
 def translate(
-    sentences: list[Sentence], mode: Mode, is_assisted: bool, final_mark: range = range(0), **changes: object
+    sentences: list[Sentence],
+    mode: Mode,
+    is_assisted: bool,
+    final_mark: range = range(0),
+    absorbed: tuple[tuple[int, ...], ...] = (),
+    **changes: object,
 ) -> list[Hypothesis]:
     settings = SearchSettings.model_validate({"beam_size": 3} | changes)
     requests = [Request(source) for source, _ in sentences]
     terms = [
         TermSentence(
-            SentenceRules(matches, BORDERS, must_use_all=mode == "require"),
+            SentenceRules(matches, BORDERS, range(len(matches)) if mode == "require" else ()),
             end_position=request.end_position,
             max_length=request.length_limit(settings),
             final_mark=final_mark,
+            absorbed=absorbed,
         )
         if matches
         else None
         for request, (_, matches) in zip(requests, sentences, strict=True)
     ]
-    dictionary = DictionaryRestriction(terms, mode, is_assisted=is_assisted)
+    dictionary = DictionaryRestriction(terms, is_assisted=is_assisted)
     search = BeamSearch(word_by_word_system(is_assisted=is_assisted), settings)
     return [result.best for result in search.search(requests, restrictions=[dictionary])]
 
@@ -140,3 +147,10 @@ def test_nothing_but_the_end_follows_the_final_mark(mode: Mode) -> None:
     assert result.pieces == (110, 200, 201, 202, 113)
     assert result.positions[-1] == 4
     assert result.is_complete
+
+
+@pytest.mark.parametrize("mode", ["suggest", "require"])
+def test_what_goes_with_an_entry_is_not_translated_beside_it(mode: Mode) -> None:
+    """The first source word is the second one's article."""
+    (result,) = translate([([10, 11, 12], [match(2, 2, (200,))])], mode, is_assisted=True, absorbed=((1,),))
+    assert result.pieces == (200, 112)

@@ -9,15 +9,19 @@ allowed, their pieces make a trie and the model chooses the way.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from alidade.dictionary.matching import Form, Match, Pieces
-from alidade.text.subwords import Subwords
+from alidade.text.stems import MIN_STEM, bare_word, have_common_stem
+from alidade.text.subwords import SPACE, Subwords
+from alidade.text.vocabulary import UNK
 
 _SPACELESS_LANGUAGES = ("zh", "ja", "th", "lo", "km", "my")
-_OPENING = tuple('([{"„“‚‘«‹–—/¿¡（「『《')
-"""After these a word may follow without a space. After a hyphen or an apostrophe it would be part of a longer one."""
+
+
+ECHO_DISTANCE = 2
+"""From so many source pieces before a match no word of its form's stem is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,8 @@ class WordBorders:
 
     continuing: frozenset[int]
     glueing: frozenset[int]
+    beginning: Mapping[str, tuple[tuple[int, str], ...]] = field(default_factory=dict)
+    """The pieces that begin a word, and how they are written, by the first letters of the bare word."""
 
     @classmethod
     def of(cls, subwords: Subwords) -> WordBorders:
@@ -35,8 +41,24 @@ class WordBorders:
             return cls(frozenset(), frozenset(i for i, _ in pieces))
         return cls(
             continuing=frozenset([i for i, piece in pieces if _continues_word(piece)]),
-            glueing=frozenset([i for i, piece in pieces if piece.endswith(_OPENING)]),
+            glueing=frozenset([i for i, piece in pieces if _OPENING.search(piece) and i > UNK]),
+            beginning=_by_first_letters([(i, piece[1:]) for i, piece in pieces if piece.startswith(SPACE)]),
         )
+
+    def same_stem(self, word: str) -> list[int]:
+        """Pieces that begin words of the same stem; not of short words, which begin like many."""
+        if len(word) <= MIN_STEM:
+            return []
+        same_letters = self.beginning.get(bare_word(word)[:MIN_STEM], ())
+        return [i for i, text in same_letters if len(text) > MIN_STEM and have_common_stem(text, word)]
+
+
+def _by_first_letters(pieces: Sequence[tuple[int, str]]) -> dict[str, tuple[tuple[int, str], ...]]:
+    found: dict[str, tuple[tuple[int, str], ...]] = {}
+    for i, text in pieces:
+        letters = bare_word(text)[:MIN_STEM]
+        found[letters] = (*found.get(letters, ()), (i, text))
+    return found
 
 
 def _continues_word(piece: str) -> bool:
@@ -45,6 +67,8 @@ def _continues_word(piece: str) -> bool:
 
 
 _INNER = re.compile(r"<0x|[^\W_]|[-‐‑_]|['’ʼ][^\W_]|[.,:]\d")
+_OPENING = re.compile(r"^▁$|(?<!^<0x..)[^\w\s.,:!?)\]}»”…%\-‐‑'’ʼ]$")
+"""After these a word may follow without a space. After a hyphen or an apostrophe it would be part of a longer one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +126,18 @@ INITIAL = State()
 class SentenceRules:
     """The matches of one sentence as rules for its hypotheses."""
 
-    def __init__(self, matches: Sequence[Match], borders: WordBorders, *, must_use_all: bool) -> None:
+    def __init__(
+        self,
+        matches: Sequence[Match],
+        borders: WordBorders,
+        required: Collection[int] = (),
+        replaced: frozenset[int] = frozenset(),
+    ) -> None:
+        """required: the matches that must be used; replaced: pieces that begin words which the matches replace."""
         self.matches = tuple(matches)
-        self.must_use_all = must_use_all
+        self.required = frozenset(required)
+        self._replaced = tuple(sorted(replaced))
+        self._echoes_at = self._echoes(borders)
         self.borders = borders
         self._sequences = [
             tuple([pieces for form in match.forms for pieces in (form.after_space, form.glued)]) for match in matches
@@ -121,6 +154,16 @@ class SentenceRules:
             forbidden = [pieces for form in match.forbidden for pieces in (form.after_space, form.glued)]
             for position in match.positions if forbidden else ():
                 self._forbidden_at.setdefault(position, []).extend(forbidden)
+
+    def _echoes(self, borders: WordBorders) -> dict[int, Pieces]:
+        """By position, pieces that would say a match's word before it is said: at its article, "discul disc"."""
+        echoes: dict[int, Pieces] = {}
+        for match in self.matches:
+            words = {form.text.split()[0] for form in match.forms}
+            pieces = tuple(sorted({piece for word in words for piece in borders.same_stem(word)}))
+            for position in range(match.positions.start - ECHO_DISTANCE, match.positions.start) if pieces else ():
+                echoes[position] = echoes.get(position, ()) + pieces
+        return echoes
 
     def match_at(self, position: int) -> int | None:
         """The match that a position belongs to, if the vocabulary can write it."""
@@ -139,7 +182,11 @@ class SentenceRules:
         """Whether the sentence may end now."""
         if state.under_way is not None and state.written not in self._sequences[state.under_way]:
             return False
-        return not self.must_use_all or not self.unused(state)
+        return not self.missing(state)
+
+    def missing(self, state: State) -> tuple[int, ...]:
+        """The unused matches that must be used."""
+        return tuple([match for match in self.unused(state) if match in self.required])
 
     def must_go_on(self, state: State) -> range | None:
         """Where a form goes on that is under way and may not end yet."""
@@ -165,7 +212,9 @@ class SentenceRules:
         if match is not None and not state.has_used(match):
             pieces = self._next_words(match, (), is_glued=state.is_glued, is_first=is_first)
             return Rule(pieces, (match,), is_free=False, starts_word=state.has_just_used)
-        banned = () if match is None else _ends_of(self._sequences[match], state.echo)
+        banned = _ends_of(self._sequences[match], state.echo) if match is not None else self._replaced
+        if position is not None and match is None:
+            banned += self._echoes_at.get(position, ())
         if position in self._forbidden_at:
             banned += _ends_of(self._forbidden_at[position], state.echo)
         if not banned and not state.has_just_used:

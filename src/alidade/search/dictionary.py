@@ -28,7 +28,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -38,10 +37,10 @@ from alidade.search.restrictions import NO_QUESTION, SPARE, Proposals, Question,
 from alidade.search.roles import Bools, Floats, Ints
 from alidade.text.vocabulary import EOS, PAD
 
-Mode = Literal["suggest", "require"]
-
 FAR_JUMP_LOGP = -20.0
 """log p of a position that a match needs but that is farther away than the alignment model can jump."""
+LEFT_BEHIND = 3
+"""So many source pieces beyond an unused entry a hypothesis may look, and no farther."""
 LIKELY = math.log(0.5)
 """How probable the end of the sentence must be to count as what a baseline wants."""
 
@@ -59,6 +58,12 @@ class TermSentence:
     """The first pieces of its translation that somebody else gave: they are watched, not restricted."""
     final_mark: range = range(0)
     """The positions of the punctuation mark that the source ends with, if it does."""
+    absorbed: Sequence[Sequence[int]] = ()
+    """For each match the positions that its form translates, too, such as an article's."""
+
+    def done_with(self, match: int) -> list[int]:
+        """The positions that have nothing more to say when a match is used."""
+        return [*self.rules.matches[match].positions, *(self.absorbed[match] if self.absorbed else ())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +75,21 @@ class _Course:
     """What it was credited with for given pieces."""
     is_closed: bool = False
     """The final mark has been written."""
+    is_waiting: bool = False
+    """It has wanted to end before all required entries were used: it may write them and end, nothing else."""
 
 
 class DictionaryRestriction(Restriction):
     """A dictionary's matches in the sentences of a batch."""
 
-    def __init__(self, sentences: Sequence[TermSentence | None], mode: Mode, *, is_assisted: bool) -> None:
+    def __init__(self, sentences: Sequence[TermSentence | None], *, is_assisted: bool) -> None:
         """sentences: those of the batch, None for those without matches."""
         self._sentences = list(sentences)
-        self._is_required = mode == "require"
         self._is_assisted = is_assisted
         self._courses = [[] if sentence is None else [_Course()] for sentence in sentences]
         self._num_hypotheses = 1
         self._step = 0
+        self._waiting: set[int] = set()
         self._forced: dict[tuple[int, int], tuple[Rule, dict[int, float]]] = {}
         """Rows, (hypothesis, position), of this step that can only write what a form needs, and the pieces' credits."""
 
@@ -96,36 +103,48 @@ class DictionaryRestriction(Restriction):
             if terms is None or self._step < terms.num_given:
                 continue
             for number, course in enumerate(courses):
-                self._restrict_course(terms, course, position_logp[sentence, number])
+                if self._restrict_course(terms, course, position_logp[sentence, number]):
+                    self._waiting.add(sentence * self._num_hypotheses + number)
 
-    def _restrict_course(self, terms: TermSentence, course: _Course, logp: Floats) -> None:
-        """logp: (S,), changed in place."""
+    def _restrict_course(self, terms: TermSentence, course: _Course, logp: Floats) -> bool:
+        """Says whether the hypothesis waits with its end; logp: (S,), changed in place."""
         rules, state = terms.rules, course.state
         if (under_way := rules.must_go_on(state)) is not None:
             _hold_to(logp, under_way)
             logp -= np.logaddexp.reduce(logp)  # that it stays there is given, too
-            return
+            return course.is_waiting
         if course.is_closed:
             _hold_to(logp, range(terms.final_mark.start, terms.end_position + 1))
         unused = rules.unused(state)
-        if unused and self._is_required and self._must_wait(terms, state, logp):
-            _hold_to(logp, [position for match in unused for position in rules.matches[match].positions])
-            return
+        for match in unused if terms.absorbed else ():
+            logp[list(terms.absorbed[match])] = -np.inf
         for use in state.uses:
-            done = rules.matches[use.match].positions
-            logp[done.start : done.stop] = -np.inf
+            logp[terms.done_with(use.match)] = -np.inf
+        missing = rules.missing(state)
+        if missing and self._must_wait(terms, course, logp):
+            _hold_to(logp, [position for match in missing for position in rules.matches[match].positions])
+            return True
+        if course.is_waiting:
+            _hold_to(logp, [*terms.final_mark, terms.end_position])
         if logp.max() == -np.inf:  # nowhere left to look
             _hold_to(logp, [rules.matches[match].positions[0] for match in unused] or [terms.end_position])
-        match = rules.match_at(int(logp.argmax()))
-        if match is not None and match in unused:
-            _hold_to(logp, rules.matches[match].positions)
+        best = int(logp.argmax())
+        next_ = [
+            match
+            for match in (() if course.is_closed else unused)
+            if best in rules.matches[match].positions or best >= rules.matches[match].positions.stop + LEFT_BEHIND
+        ]
+        if next_:
+            _hold_to(logp, rules.matches[next_[0]].positions)
+        return course.is_waiting
 
-    def _must_wait(self, terms: TermSentence, state: State, logp: Floats) -> bool:
+    def _must_wait(self, terms: TermSentence, course: _Course, logp: Floats) -> bool:
         """Keep a hypothesis from ending; says whether it wants to, or has no time for anything but what is unused."""
         best = int(logp.argmax())
         logp[terms.final_mark.start : terms.final_mark.stop] = -np.inf
         logp[terms.end_position] = -np.inf
-        return best == terms.end_position or best in terms.final_mark or self._must_hurry(terms, state)
+        wants_end = best == terms.end_position or best in terms.final_mark
+        return wants_end or course.is_waiting or self._must_hurry(terms, course.state)
 
     def _must_hurry(self, terms: TermSentence, state: State) -> bool:
         """Whether the length that is left is just enough for what is unused, and `</s>`."""
@@ -194,11 +213,10 @@ class DictionaryRestriction(Restriction):
         looks_at = int(attention[row, 1 : terms.end_position + 1].argmax()) + 1
         numbers = [number for number, match in enumerate(terms.rules.matches) if looks_at in match.positions]
         chosen = possible[numbers[0] + 1] if numbers else possible[0]
-        if self._is_required and not terms.rules.may_end(course.state):
+        if missing := terms.rules.missing(course.state):
             wants_end = proposed.end_logp[row] > LIKELY or self._must_hurry(terms, course.state)
             if wants_end and course.state.under_way is None:
-                unused = terms.rules.unused(course.state)
-                begun = [rule for rule in possible[1:] if rule[0].begins and rule[0].begins[0] in unused]
+                begun = [rule for rule in possible[1:] if rule[0].begins and rule[0].begins[0] in missing]
                 return _join_rules(begun)
             proposed.end_logp[row] = -np.inf
         return self._spare_word(row, chosen, terms, course, proposed)
@@ -213,17 +231,23 @@ class DictionaryRestriction(Restriction):
     ) -> tuple[Rule, list[float]] | None:
         """A row that would begin a form but goes on with the word before is left to do so, if there is time."""
         rule = chosen[0]
-        if not rule.begins or rule.starts_word or self._step == 0 or self._must_hurry(terms, course.state):
+        state = course.state
+        if not rule.begins or rule.starts_word or state.is_glued or self._step == 0 or self._must_hurry(terms, state):
             return chosen
-        is_unfinished = int(proposed.pieces[row, proposed.logp[row].argmax()]) in terms.rules.borders.continuing
-        return None if is_unfinished else chosen
+        continuing = terms.rules.borders.continuing
+        if int(proposed.pieces[row, proposed.logp[row].argmax()]) not in continuing:
+            return chosen
+        for place, piece in enumerate(proposed.pieces[row].tolist()):
+            if piece not in continuing:
+                proposed.logp[row, place] = -np.inf
+        return None
 
     def _apply(
         self, rows: Rows, row: int, rule: Rule, piece_logp: list[float], rules: SentenceRules, proposed: Proposals
     ) -> None:
         if not rule.is_free:
             logp = np.array(piece_logp, dtype=np.float32)
-            credit = np.maximum(proposed.logp[row].max() - logp, np.float32(0.0))
+            credit = np.minimum(np.maximum(proposed.logp[row].max() - logp.max(), np.float32(0.0)), -logp)
             proposed.force(row, np.array(rule.pieces), logp, credit)
             proposed.end_logp[row] = -np.inf
             credits_ = dict(zip(rule.pieces, credit.tolist(), strict=True))
@@ -249,6 +273,7 @@ class DictionaryRestriction(Restriction):
                 ]
         self._num_hypotheses = beam.parents.shape[1]
         self._forced.clear()
+        self._waiting.clear()
         self._step += 1
 
     def _extend(self, terms: TermSentence, course: _Course, hypothesis: int, piece: int, position: int) -> _Course:
@@ -260,12 +285,19 @@ class DictionaryRestriction(Restriction):
             rules = terms.rules
             begun = rules.begun_at(course.state, position) if self._is_assisted else rules.unused(course.state)
         state = terms.rules.advance(course.state, piece, place=self._step, begun=begun)
-        if rule is None and state is course.state and (position not in terms.final_mark or course.is_closed):
+        is_waiting = hypothesis in self._waiting
+        if (
+            rule is None
+            and state is course.state
+            and is_waiting == course.is_waiting
+            and (position not in terms.final_mark or course.is_closed)
+        ):
             return course
         return _Course(
             state,
             course.debt + credits_.get(piece, 0.0),
             course.is_closed or (self._is_assisted and position in terms.final_mark),
+            is_waiting,
         )
 
     def keep(self, sentences: Ints) -> None:

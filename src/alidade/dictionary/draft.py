@@ -1,0 +1,131 @@
+"""Drafts: what a translation that was made without the dictionary tells about one with it.
+
+A dictionary only takes translations away. So a draft that obeys it is the best translation with the dictionary, too.
+One that does not still tells how the translation begins, with a capital or without; whether an entry's source words are
+translated at all; which other source words go with them, an article, say; and by which word, which the entry replaces.
+
+An entry is used where one of its forms stands as whole words of which at least one piece translates the entry's own
+source words: what `evaluation/terms.py` calls used and placed.
+
+Plain data, no model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from alidade.dictionary.matching import Form, Match
+from alidade.dictionary.rules import Use
+from alidade.text.subwords import Encoding
+
+SHORT_WORD = 3
+"""Words of so many letters may be articles or prepositions, and stand for nothing alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A translation without the dictionary."""
+
+    target: Encoding
+    positions: tuple[int, ...]
+    """The source position of each target piece; for a baseline, where its attention is greatest."""
+
+    def uses(self, matches: Sequence[Match]) -> tuple[Use, ...]:
+        """Where each match is used, in the target's order; no word serves two matches."""
+        taken: set[int] = set()
+        uses = []
+        for number, match in enumerate(matches):
+            for words in self._own_places(match, match.forms):
+                if taken.isdisjoint(words):
+                    taken.update(words)
+                    uses.append(Use(number, self._pieces_of(words)))
+                    break
+        return tuple(sorted(uses, key=lambda use: use.pieces.start))
+
+    def disobeyed(self, matches: Sequence[Match]) -> list[Match]:
+        """The matches that can be written but are not used, or are used twice, or stand there in a forbidden form."""
+        used = {use.match for use in self.uses(matches)}
+        return [
+            match
+            for number, match in enumerate(matches)
+            if (match.forms and number not in used) or self._says_twice(match) or self._says_forbidden(match)
+        ]
+
+    def _says_twice(self, match: Match) -> bool:
+        places = list(self._own_places(match, match.forms))
+        return any(set(one).isdisjoint(other) for one in places for other in places)
+
+    def _says_forbidden(self, match: Match) -> bool:
+        return next(self._own_places(match, match.forbidden), None) is not None
+
+    def absorbed(self, matches: Sequence[Match]) -> list[tuple[int, ...]]:
+        """For each match the positions, no match's own, that nothing but the words for this match translates."""
+        matched = {position for match in matches for position in match.positions}
+        words_at: dict[int, set[int]] = {}
+        for word, position in zip(self.target.word_of_piece, self.positions, strict=True):
+            words_at.setdefault(position, set()).add(word)
+        absorbed = []
+        for match in matches:
+            own = {word for position in match.positions for word in words_at.get(position, ())}
+            absorbed.append(tuple(sorted([at for at, words in words_at.items() if words <= own and at not in matched])))
+        return absorbed
+
+    def translated(self, matches: Sequence[Match]) -> frozenset[int]:
+        """The numbers of the matches whose source words it translates."""
+        return frozenset([n for n, match in enumerate(matches) if not set(match.positions).isdisjoint(self.positions)])
+
+    def replaced(self, matches: Sequence[Match]) -> frozenset[int]:
+        """The first pieces of the words that stand for disobeyed matches; not of short words, which have many uses."""
+        firsts: dict[bool, set[int]] = {True: set(), False: set()}
+        disobeyed = {position for match in self.disobeyed(matches) for position in match.positions if match.forms}
+        for number, word in enumerate(self.target.words):
+            pieces = self.target.pieces_of_word(number)
+            is_replaced = any(self.positions[piece] in disobeyed for piece in pieces)
+            if not is_replaced or len(word.text) > SHORT_WORD:
+                firsts[is_replaced].add(self.target.ids[pieces.start])
+        return frozenset(firsts[True] - firsts[False])
+
+    def with_capitals(self, matches: Sequence[Match]) -> tuple[Match, ...]:
+        """The matches with forms that begin a translation as this one begins, with a capital or without."""
+        if not self.target.text[:1].isalpha():
+            return tuple(matches)
+        is_capital = self.target.text[0].isupper()
+        return tuple([replace(match, forms=_fit_start(match.forms, is_capital)) for match in matches])
+
+    def _own_places(self, match: Match, forms: Sequence[Form]) -> Iterator[range]:
+        """The words that are one of these forms and translate the match's source words, longer forms first."""
+        for form in sorted(forms, key=lambda form: -len(form.text)):
+            for words in places_of(form, self.target):
+                if any(self.positions[piece] in match.positions for piece in self._pieces_of(words)):
+                    yield words
+
+    def _pieces_of(self, words: range) -> range:
+        return range(self.target.pieces_of_word(words[0]).start, self.target.pieces_of_word(words[-1]).stop)
+
+
+def places_of(form: Form, target: Encoding) -> Iterator[range]:
+    """Where a form stands in the target, as whole words."""
+    start = target.text.find(form.text)
+    if start < 0:
+        return
+    starts = {word.start: number for number, word in enumerate(target.words)}
+    ends = {word.end: number + 1 for number, word in enumerate(target.words)}
+    while start >= 0:
+        end = start + len(form.text)
+        if start in starts and end in ends and form.starts_sentence in (None, starts[start] == 0):
+            yield range(starts[start], ends[end])
+        start = target.text.find(form.text, start + 1)
+
+
+def _fit_start(forms: Sequence[Form], is_capital: bool) -> tuple[Form, ...]:
+    """Let only forms with such a first letter begin a translation, if there are any."""
+    if all(form.text[0].isupper() != is_capital for form in forms):
+        return tuple(forms)
+    fitted = []
+    for form in forms:
+        if form.text[0].isupper() == is_capital:
+            fitted.append(form if form.starts_sentence else replace(form, starts_sentence=None))
+        elif not form.starts_sentence:
+            fitted.append(replace(form, starts_sentence=False))
+    return tuple(fitted)

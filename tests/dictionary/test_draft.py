@@ -1,0 +1,129 @@
+"""What a translation without the dictionary tells about one with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alidade.alignment.positions import links_of_words
+from alidade.dictionary.draft import Draft
+from alidade.dictionary.entries import make_entry
+from alidade.dictionary.matching import Form, Match
+from alidade.evaluation.terms import TermCase, score_terms, wanted_term
+from alidade.text.subwords import Encoding
+from alidade.text.words import split_words
+
+WORDS = ("ba", "be", "bi", "bo")
+
+
+def encode(text: str, pieces_a_word: int = 2) -> Encoding:
+    """Words of two letters, and a piece for each letter; or one piece a word."""
+    words = split_words(text, "en")
+    pieces = [piece for word in words for piece in (word.text if pieces_a_word == 2 else [word.text])]
+    word_of_piece = [number for number in range(len(words)) for _ in range(pieces_a_word)]
+    return Encoding(text, words, tuple(pieces), tuple([sum(map(ord, piece)) for piece in pieces]), tuple(word_of_piece))
+
+
+def match(word: int, *forms: str, forbidden: tuple[str, ...] = ()) -> Match:
+    """A match of one source word of one piece."""
+    words = range(word, word + 1)
+    wanted, unwanted = [tuple([Form(text, (), ()) for text in texts]) for texts in (forms, forbidden)]
+    return Match(make_entry("x", forms or ["x"]), words, range(word + 1, word + 2), wanted, unwanted)
+
+
+sentences = st.lists(st.sampled_from(WORDS), min_size=1, max_size=7).map(" ".join)
+
+
+@st.composite
+def drafts(draw: st.DrawFn) -> tuple[Draft, list[Match], Encoding]:
+    source = encode(" ".join(["x"] * 5), pieces_a_word=1)
+    target = encode(draw(sentences))
+    positions = draw(st.lists(st.integers(1, 5), min_size=len(target), max_size=len(target)))
+    words = draw(st.lists(st.integers(0, 4), unique=True, max_size=3))
+    forms = st.lists(st.sampled_from([*WORDS, "ba be", "bi bi"]), min_size=1, max_size=2, unique=True)
+    return Draft(target, tuple(positions)), [match(word, *draw(forms)) for word in sorted(words)], source
+
+
+@given(drafts())
+def test_what_is_used_is_what_evaluation_calls_placed(given_draft: tuple[Draft, list[Match], Encoding]) -> None:
+    draft, matches, source = given_draft
+    uses = draft.uses(matches)
+    for use in uses:
+        words = draft.target.words[draft.target.word_of_piece[use.pieces[0]] :]
+        assert any(
+            [word.text for word in words[: len(form.text.split())]] == form.text.split()
+            for form in matches[use.match].forms
+        )
+        assert not {draft.positions[piece] for piece in use.pieces}.isdisjoint(matches[use.match].positions)
+    case = TermCase(
+        [wanted_term(one, "en") for one in matches],
+        [word.text for word in draft.target.words],
+        links_of_words(draft.positions, source, draft.target),
+        [],
+    )
+    assert len({use.match for use in uses}) == len(uses)
+    assert len(uses) == score_terms([case]).placed
+
+
+@given(drafts())
+def test_a_draft_that_obeys_uses_all_once(given_draft: tuple[Draft, list[Match], Encoding]) -> None:
+    draft, matches, _ = given_draft
+    used = {use.match for use in draft.uses(matches)}
+    disobeyed = draft.disobeyed(matches)
+    assert [one for number, one in enumerate(matches) if number not in used] == [
+        one for one in disobeyed if matches.index(one) not in used
+    ]
+    if not disobeyed:
+        assert len(used) == len(matches)
+    assert used <= draft.translated(matches)
+
+
+@given(drafts())
+def test_what_goes_with_a_match_is_translated_by_nothing_else(
+    given_draft: tuple[Draft, list[Match], Encoding],
+) -> None:
+    draft, matches, _ = given_draft
+    word_at = list(zip(draft.target.word_of_piece, draft.positions, strict=True))
+    for one, absorbed in zip(matches, draft.absorbed(matches), strict=True):
+        own = {word for word, position in word_at if position in one.positions}
+        assert all(word in own for word, position in word_at if position in absorbed)
+        assert not any(set(absorbed) & set(other.positions) for other in matches)
+
+
+def test_a_form_that_is_forbidden_or_said_twice_disobeys() -> None:
+    draft = Draft(encode("ba be ba"), (1, 1, 2, 2, 1, 1))
+    assert draft.disobeyed([match(1, "be")]) == []
+    assert draft.disobeyed([match(0, "ba")]), "twice from one word"
+    assert draft.disobeyed([match(1, forbidden=("be",))])
+    assert draft.disobeyed([match(1, forbidden=("ba",))]) == [], "not for these words"
+
+
+def test_an_article_goes_with_its_noun_when_one_word_translates_both() -> None:
+    """As in "The disk is", "Discul este"."""
+    draft = Draft(encode("ba be"), (1, 2, 3, 3))
+    assert draft.absorbed([match(1, "bo")]) == [(1,)]
+    assert draft.absorbed([match(0, "bi"), match(1, "bo")]) == [(), ()], "it has an entry of its own"
+
+
+def test_the_word_that_an_entry_replaces() -> None:
+    target = replace(encode("discul este disc", 1), ids=(7, 8, 9))
+    draft = Draft(target, (1, 2, 3))
+    assert draft.replaced([match(0, "volum")]) == {7}
+    assert draft.replaced([match(0, "discul")]) == set(), "it is obeyed"
+    same = Draft(replace(target, ids=(7, 8, 7)), (1, 2, 3))
+    assert same.replaced([match(0, "volum")]) == set(), "another word begins so"
+    assert draft.replaced([match(1, "volum")]) == {8}
+    assert Draft(encode("de ba"), (1, 1, 2, 2)).replaced([match(0, "bo")]) == set(), "too short to tell"
+
+
+def test_a_translation_begins_as_the_draft_does() -> None:
+    forms = (Form("bo", (1,), (1,)), Form("Bo", (2,), (2,), starts_sentence=True))
+    wanted = replace(match(0, "bo"), forms=forms)
+    (capital,) = Draft(encode("Ba be"), (1, 1, 2, 2)).with_capitals([wanted])
+    assert [(form.text, form.starts_sentence) for form in capital.forms] == [("bo", False), ("Bo", True)]
+    (small,) = Draft(encode("ba be"), (1, 1, 2, 2)).with_capitals([wanted])
+    assert [(form.text, form.starts_sentence) for form in small.forms] == [("bo", None)]
+    exact = replace(match(0, "bo"), forms=forms[:1])
+    assert Draft(encode("Ba be"), (1, 1, 2, 2)).with_capitals([exact]) == (exact,), "it has no other form"
