@@ -75,6 +75,23 @@ def test_a_given_pair_is_aligned_and_checked(client: httpx.Client) -> None:
     assert {problem["kind"] for problem in problems} == {"placeholder", "term"}
 
 
+def test_words_that_nothing_explains_are_named(client: httpx.Client) -> None:
+    right = ask(client, "/api/check", source="Open the file.", target="Deschideți fișierul.")
+    assert right["unexplained"] == []
+    wrong = ask(client, "/api/check", source="Open the file.", target="Deschideți fișierul pe bicicletă.")
+    assert [wrong["target_words"][number]["text"] for number in wrong["unexplained"]] == ["bicicletă"]
+
+
+def test_sentences_are_found(client: httpx.Client) -> None:
+    text = "The disk is full.  Remove some files.\n\nTry again"
+    spans = ask(client, "/api/sentences", text=text)
+    assert [text[one["start"] : one["end"]] for one in spans] == [
+        "The disk is full.",
+        "Remove some files.",
+        "Try again",
+    ]
+
+
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_stream_comes_sentence_by_sentence(client: httpx.Client, method: str) -> None:
     text = "The disk is full. Remove some files. Then try again."

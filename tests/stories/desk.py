@@ -2,9 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
+
+FRAME = 1 / 60
+
+
+@contextlib.contextmanager
+def busy_time(page: Page) -> Iterator[dict[str, float]]:
+    """The processor time of the page's main thread, scripts, style and layout together: what else runs on the machine
+    does not count."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def seconds() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return float(next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
+
+    spent: dict[str, float] = {}
+    start = seconds()
+    yield spent
+    spent["seconds"] = seconds() - start
+    session.detach()
 
 
 class Desk:

@@ -37,7 +37,7 @@ class Filled:
 
     texts: tuple[str, ...]
     origin: str = "machine"
-    """"machine", "memory" or "memory, adapted"."""
+    """"machine", "memory", "memory, adapted", or "person": somebody who has looked at it."""
     confidence: float | None = None
     """From 0 to 1; None: a person's."""
 
@@ -50,8 +50,8 @@ class Filled:
 
     @property
     def is_certain(self) -> bool:
-        """Whether a person has translated exactly this before."""
-        return self.origin == "memory"
+        """Whether a person has translated exactly this, here or before."""
+        return self.origin in ("memory", "person")
 
 
 Fill = Callable[[Filled], list[Edit]]

@@ -65,6 +65,8 @@ class Report:
     origins: Counter[str] = field(default_factory=Counter)
     """How many units came from where."""
     notes: list[str] = field(default_factory=list)
+    filled: dict[int, Filled] = field(default_factory=dict, repr=False)
+    """What units (by number) have become."""
 
     def __str__(self) -> str:
         filled = ", ".join([f"{count} by {origin}" for origin, count in sorted(self.origins.items())])
@@ -111,6 +113,7 @@ class FileTranslator:
         pending = [number for number, unit in enumerate(units) if self.options.everything or not unit.is_translated]
         report = Report(path, output, len(units))
         filled = self._fill(units, pending, memory, _Journal(output, self._signature(content)), report)
+        report.filled = filled
         try:
             result = document.render(filled)
         except AlidadeError as error:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
+from fastapi import Path as PathParameter
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from alidade.errors import AlidadeError
 from alidade.server.answers import answers
 from alidade.server.deepl import Names
 from alidade.server.documents import accept
 from alidade.server.own import Asker, OwnModel, Served, choose
 from alidade.server.reading import FORM, JSON, MULTIPART, body_schema, check, one_of, read_request, read_values
+from alidade.server.segments import render
 from alidade.server.service import Refusal, Service
-from alidade.server.store import Key, StoredDocument
+from alidade.server.store import Key, SegmentState, StoredDocument
 
 router = APIRouter()
 
@@ -130,6 +135,9 @@ class DocumentInfo(BaseModel):
     state: Literal["queued", "translating", "done", "error"]
     message: str
     characters: int
+    num_segments: int
+    num_translated: int
+    """So far."""
 
 
 @router.post(
@@ -149,19 +157,19 @@ async def add(request: Request, service: Served, key: Asker) -> DocumentInfo:
     identity, _secret = await run_in_threadpool(
         accept, service, key, file.filename or "", content, pair, asked.dictionary_id
     )
-    return _info(_find(service, key, identity))
+    return _info(service, _find(service, key, identity))
 
 
 @router.get("/api/documents", tags=["Documents"], responses=answers(401, 403, 503))
 def list_all(service: Served, key: Asker) -> list[DocumentInfo]:
     """All files of the key, the oldest first."""
-    return [_info(one) for one in service.store.documents(key.id)]
+    return [_info(service, one) for one in service.store.documents(key.id)]
 
 
 @router.get("/api/documents/{identity}", tags=["Documents"], responses=answers(401, 403, 404, 503))
 def read(identity: str, service: Served, key: Asker) -> DocumentInfo:
     """What has become of a file."""
-    return _info(_find(service, key, identity))
+    return _info(service, _find(service, key, identity))
 
 
 @router.get(
@@ -183,6 +191,105 @@ def remove(identity: str, service: Served, key: Asker) -> None:
         raise Refusal(503, "the document is being translated; try again when it is done", 5)
 
 
+class AgainRequest(OwnModel):
+    dictionary_id: str | None = Field(default=None, max_length=64)
+
+
+@router.post(
+    "/api/documents/{identity}/again", tags=["Documents"], responses=answers(400, 401, 403, 404, 413, 456, 503)
+)
+def translate_again(identity: str, asked: AgainRequest, service: Served, key: Asker) -> DocumentInfo:
+    """Translate a document once more, with a dictionary that has grown perhaps; what people have done stays."""
+    document = _find(service, key, identity)
+    pair = document.source, document.target
+    if asked.dictionary_id is not None and not service.dictionary(key, asked.dictionary_id).has(*pair):
+        raise Refusal(400, f"dictionary {asked.dictionary_id} has no entries for {pair[0]} to {pair[1]}")
+    if document.state != "done":
+        raise Refusal(400, "this document is not translated yet")
+    service.bill(key, document.characters)
+    service.store.requeue_document(document.id, asked.dictionary_id)
+    service.documents.wake()
+    return _info(service, _find(service, key, identity))
+
+
+class SegmentAnswer(BaseModel):
+    """A unit of a file and what has become of it."""
+
+    number: int
+    place: str
+    sources: list[str] = Field(description="One text, or one for each plural form.")
+    targets: list[str]
+    state: SegmentState = Field(description='"file": was translated there already; "person": somebody\'s own.')
+    confidence: float | None
+    unused: list[str] = Field(description="Entries of the dictionary that apply and were not used.")
+
+
+class SegmentList(BaseModel):
+    total: int = Field(description="As many as the question fits.")
+    segments: list[SegmentAnswer]
+
+
+class SegmentChange(OwnModel):
+    targets: list[Annotated[str, Field(max_length=50_000)]] = Field(min_length=1, max_length=16)
+
+
+_SHOWN = {
+    "all": "",
+    "unsure": "AND confidence < 0.6 AND state = 'machine'",
+    "unused": "AND unused <> '[]' AND state <> 'person'",
+    "waiting": "AND state = 'waiting'",
+    "person": "AND state = 'person'",
+    "machine": "AND state IN ('machine', 'memory')",
+}
+
+
+@router.get("/api/documents/{identity}/segments", tags=["Documents"], responses=answers(400, 401, 403, 404, 503))
+def list_segments(
+    identity: str,
+    service: Served,
+    key: Asker,
+    show: Literal["all", "unsure", "unused", "waiting", "person", "machine"] = "all",
+    search: Annotated[str, Query(max_length=200)] = "",
+    start: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+    count: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> SegmentList:
+    """Some segments of a file, in their order."""
+    document = _find(service, key, identity)
+    where, values = _SHOWN[show], []
+    if search:
+        # Texts are stored as JSON.
+        text = json.dumps(search)[1:-1].replace("!", "!!").replace("%", "!%").replace("_", "!_")
+        where += " AND (sources LIKE ? ESCAPE '!' OR targets LIKE ? ESCAPE '!')"
+        values = [f"%{text}%"] * 2
+    found = service.store.segments(document.id, where, values, start, count)
+    total = service.store.num_segments(document.id, where, values)
+    return SegmentList(total=total, segments=[SegmentAnswer(**asdict(one)) for one in found])
+
+
+@router.put(
+    "/api/documents/{identity}/segments/{number}", tags=["Documents"], responses=answers(400, 401, 403, 404, 503)
+)
+def change_segment(
+    identity: str,
+    number: Annotated[int, PathParameter(ge=0, le=10_000_000)],
+    asked: SegmentChange,
+    service: Served,
+    key: Asker,
+) -> SegmentAnswer:
+    """Put one's own translation into a file that has been translated; it counts as reviewed."""
+    document = _find(service, key, identity)
+    if document.state != "done":
+        raise Refusal(400, "this document is not translated yet")
+    found = service.store.segments(document.id, "AND number = ?", [number])
+    if not found:
+        raise Refusal(404, "there is no such segment")
+    if len(asked.targets) != len(found[0].sources):
+        raise Refusal(400, f"targets: this segment has {len(found[0].sources)} forms, not {len(asked.targets)}")
+    changed = replace(found[0], targets=tuple(asked.targets), state="person")
+    service.store.put_segments(document.id, [changed], is_synced=True)
+    return SegmentAnswer(**asdict(changed))
+
+
 def _find(service: Service, key: Key, identity: str, secret: str | None = None) -> StoredDocument:
     document = service.store.document(key.id, identity, secret)
     if document is None:
@@ -194,14 +301,17 @@ def send(service: Service, document: StoredDocument) -> Response:
     """A document's result as a download."""
     if document.state == "error":
         raise Refusal(404, f"the document could not be translated: {document.message}")
-    content = service.store.result(document.id)
+    try:
+        content = render(service.store, document) or service.store.result(document.id)
+    except AlidadeError as error:
+        raise Refusal(400, str(error)) from None
     if content is None:
         raise Refusal(503, "the document is not translated yet; try again soon", 5)
     disposition = f"attachment; filename*=UTF-8''{quote(document.name)}"
     return Response(content, media_type=BYTES, headers={"Content-Disposition": disposition})
 
 
-def _info(document: StoredDocument) -> DocumentInfo:
+def _info(service: Service, document: StoredDocument) -> DocumentInfo:
     return DocumentInfo(
         id=document.id,
         name=document.name,
@@ -210,4 +320,6 @@ def _info(document: StoredDocument) -> DocumentInfo:
         state=document.state,
         message=document.message,
         characters=document.characters,
+        num_segments=service.store.num_segments(document.id),
+        num_translated=service.store.num_segments(document.id, "AND state <> 'waiting'"),
     )

@@ -16,7 +16,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from alidade.io import Pause
 from alidade.parallel import chunked
 from alidade.server.catalogue import Languages
 from alidade.server.queue import ClosedError, Queue
+from alidade.server.segments import SegmentRecord, first_segments
 from alidade.server.service import Refusal, Service
 from alidade.server.store import Key, StoredDocument
 from alidade.server.work import Text, Work
@@ -52,28 +53,39 @@ class QueuedTranslator(Translator):
 
     _queue: Queue
     _work: Work
+    _saw: Callable[[str, Translation], None]
 
     @classmethod
-    def of(cls, translator: Translator, queue: Queue, work: Work) -> QueuedTranslator:
+    def of(
+        cls, translator: Translator, queue: Queue, work: Work, saw: Callable[[str, Translation], None]
+    ) -> QueuedTranslator:
+        """saw: is told of every text and its translation."""
         other = object.__new__(cls)
         other.__dict__.update(copy.copy(translator).__dict__)
-        other._queue, other._work = queue, work
+        other._queue, other._work, other._saw = queue, work, saw
         return other
 
     def translate_lines(self, lines: Iterable[str | Pause], *, protect: bool = True, **_: Any) -> Iterator[Translation]:
         """In order, with a few chunks under way; dictionary and mode are those of the document."""
         work = replace(self._work, protect=protect)
         texts = (Text(line) for line in lines if not isinstance(line, Pause))
-        pending: deque[Future[Any]] = deque()
+        pending: deque[tuple[Text, Future[Any]]] = deque()
+
+        def first() -> Translation:
+            text, future = pending.popleft()
+            translation: Translation = future.result()
+            self._saw(text.text, translation)
+            return translation
+
         try:
             for chunk in chunked(texts, CHUNK):
-                pending += self._queue.submit(work, chunk, is_background=True)
+                pending += zip(chunk, self._queue.submit(work, chunk, is_background=True), strict=True)
                 while len(pending) > CHUNK * CHUNKS_AHEAD:
-                    yield pending.popleft().result()
+                    yield first()
             while pending:
-                yield pending.popleft().result()
+                yield first()
         finally:
-            self._queue.forget(pending)
+            self._queue.forget([future for _, future in pending])
 
 
 class DocumentRunner:
@@ -153,10 +165,12 @@ class DocumentRunner:
         path = place / f"document{Path(document.name).suffix}"
         path.write_bytes(content)
         pair = document.source, document.target
+        record = SegmentRecord(self._service.store, document.id)
         queued = QueuedTranslator.of(
-            self._service.catalogue.translators[pair], self._service.queue, self._work(document)
+            self._service.catalogue.translators[pair], self._service.queue, self._work(document), record.saw
         )
         report = FileTranslator(queued, Options(is_fuzzy=False)).translate(path, place / "out")
+        record.finish(report.filled)
         return report.output.read_bytes()
 
     def _work(self, document: StoredDocument) -> Work:
@@ -184,7 +198,8 @@ def accept(
         raise Refusal(400, _without_paths(str(error))) from None
     characters = sum(len(text) for unit in units if not unit.is_translated for text in unit.sources)
     service.bill(key, characters)
-    accepted = service.store.add_document(key.id, safe, pair, dictionary, content, characters)
+    segments = first_segments(units)
+    accepted = service.store.add_document(key.id, safe, pair, dictionary, content, characters, segments)
     service.documents.wake()
     return accepted
 

@@ -220,6 +220,7 @@ class Problem(BaseModel):
 
 
 class CheckAnswer(Translated):
+    unexplained: list[int] = Field(description="Target words that are very unlikely, whatever they are linked with.")
     problems: list[Problem]
 
 

@@ -15,7 +15,7 @@ import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from alidade.translator import Mode
 
 State = Literal["queued", "translating", "done", "error"]
+SegmentState = Literal["waiting", "file", "machine", "memory", "person"]
+"""Not translated yet; translated in the file already; by whom else."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS keys (
@@ -44,6 +46,10 @@ CREATE TABLE IF NOT EXISTS documents (
     id TEXT PRIMARY KEY, owner TEXT NOT NULL, secret BLOB NOT NULL, name TEXT NOT NULL, source TEXT NOT NULL,
     target TEXT NOT NULL, dictionary TEXT, state TEXT NOT NULL, message TEXT NOT NULL, characters INTEGER NOT NULL,
     created REAL NOT NULL, content BLOB NOT NULL, result BLOB);
+CREATE TABLE IF NOT EXISTS segments (
+    document TEXT NOT NULL REFERENCES documents (id) ON DELETE CASCADE, number INTEGER NOT NULL, place TEXT NOT NULL,
+    sources TEXT NOT NULL, targets TEXT NOT NULL, state TEXT NOT NULL, confidence REAL, unused TEXT NOT NULL,
+    PRIMARY KEY (document, number)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS waiting ON documents (state, created);
 """
 
@@ -100,6 +106,23 @@ class StoredDocument:
     state: State
     message: str
     characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A unit of a document and what has become of it."""
+
+    number: int
+    place: str
+    """Where it stands in the file, for a person."""
+    sources: tuple[str, ...]
+    """One, or one for each plural form."""
+    targets: tuple[str, ...] = ()
+    state: SegmentState = "waiting"
+    confidence: float | None = None
+    """Of the machine."""
+    unused: tuple[str, ...] = ()
+    """Entries of the dictionary that apply and were not used."""
 
 
 class Store:
@@ -300,6 +323,7 @@ class Store:
         dictionary: str | None,
         content: bytes,
         characters: int,
+        segments: Iterable[Segment] = (),
     ) -> tuple[str, str]:
         """Its id, and the secret that its owner shows to get it."""
         identity, secret = secrets.token_hex(16), secrets.token_hex(32)
@@ -308,6 +332,7 @@ class Store:
                 "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', '', ?, ?, ?, NULL)",
                 (identity, owner, _hash(secret), name, *languages, dictionary, characters, time.time(), content),
             )
+            _write_segments(connection, identity, segments)
         return identity, secret
 
     def document(self, owner: str, identity: str, secret: str | None = None) -> StoredDocument | None:
@@ -344,9 +369,7 @@ class Store:
 
     def finish_document(self, identity: str, result: bytes) -> None:
         with self._writing() as connection:
-            connection.execute(
-                "UPDATE documents SET state = 'done', result = ?, content = x'' WHERE id = ?", (result, identity)
-            )
+            connection.execute("UPDATE documents SET state = 'done', result = ? WHERE id = ?", (result, identity))
 
     def fail_document(self, identity: str, message: str) -> None:
         with self._writing() as connection:
@@ -366,6 +389,40 @@ class Store:
         rows = self._rows("SELECT result FROM documents WHERE id = ? AND state = 'done'", identity)
         return rows[0][0] if rows else None
 
+    def requeue_document(self, identity: str, dictionary: str | None) -> bool:
+        """Have a translated document translated again, but for what people have done; False: it is not done yet."""
+        with self._writing() as connection:
+            query = "UPDATE documents SET state = 'queued', dictionary = ? WHERE id = ? AND state = 'done'"
+            if connection.execute(query, (dictionary, identity)).rowcount == 0:
+                return False
+            query = "UPDATE segments SET state = 'waiting' WHERE document = ? AND state IN ('machine', 'memory')"
+            connection.execute(query, (identity,))
+        return True
+
+    def content(self, identity: str) -> bytes:
+        """The file as it came."""
+        rows = self._rows("SELECT content FROM documents WHERE id = ?", identity)
+        return bytes(rows[0][0]) if rows else b""
+
+    # Segments of documents
+
+    def put_segments(self, document: str, segments: Iterable[Segment], *, is_synced: bool = False) -> None:
+        """Add segments, or replace those with the same numbers; of a document that is gone, nothing."""
+        with self._writing(is_synced=is_synced) as connection:
+            if self._rows("SELECT 1 FROM documents WHERE id = ?", document):
+                _write_segments(connection, document, segments)
+
+    def segments(
+        self, document: str, where: str = "", values: Sequence[object] = (), start: int = 0, count: int = -1
+    ) -> list[Segment]:
+        """Segments in their order; where: a condition of our own making, with question marks for values."""
+        query = f"SELECT {_SEGMENT} FROM segments WHERE document = ? {where} ORDER BY number LIMIT ? OFFSET ?"  # noqa: S608
+        return [_read_segment(row) for row in self._rows(query, document, *values, count, start)]
+
+    def num_segments(self, document: str, where: str = "", values: Sequence[object] = ()) -> int:
+        query = f"SELECT count(*) FROM segments WHERE document = ? {where}"  # noqa: S608
+        return int(self._rows(query, document, *values)[0][0])
+
     def remove_document(self, owner: str, identity: str) -> bool:
         with self._writing() as connection:
             query = "DELETE FROM documents WHERE id = ? AND owner = ? AND state <> 'translating'"
@@ -376,6 +433,26 @@ class Store:
         with self._writing() as connection:
             query = "DELETE FROM documents WHERE state IN ('done', 'error') AND created < ?"
             connection.execute(query, (time.time() - seconds,))
+
+
+def _write_segments(connection: sqlite3.Connection, document: str, segments: Iterable[Segment]) -> None:
+    rows = [
+        (
+            *(document, one.number, one.place, json.dumps(one.sources), json.dumps(one.targets)),
+            *(one.state, one.confidence, json.dumps(one.unused)),
+        )
+        for one in segments
+    ]
+    connection.executemany("INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+_SEGMENT = "number, place, sources, targets, state, confidence, unused"
+
+
+def _read_segment(row: tuple[Any, ...]) -> Segment:
+    number, place, sources, targets, state, confidence, unused = row
+    texts = [tuple(json.loads(one)) for one in (sources, targets, unused)]
+    return Segment(number, place, texts[0], texts[1], state, confidence, texts[2])
 
 
 _DOCUMENT = "id, owner, name, source, target, dictionary, state, message, characters"

@@ -16,7 +16,7 @@ from alidade.aligner import align, score
 from alidade.dictionary.entries import Dictionary, Entry
 from alidade.dictionary.files import inflect_all
 from alidade.server.alternatives import find_alternatives
-from alidade.server.results import describe, find_problems
+from alidade.server.results import describe, find_problems, find_unexplained
 from alidade.server.store import Store
 from alidade.text.sentences import SENTENCES, Splitting
 from alidade.translation import Translation
@@ -133,12 +133,13 @@ def _pairs(texts: Sequence[Text]) -> list[tuple[str, str]]:
 def _check(translator: Translator, text: Text, dictionary: Dictionary | None) -> dict[str, Any]:
     """The links and scores of a given pair, and what is suspicious about it."""
     [aligned] = align(_pairs([text]), translator)
-    described = describe(aligned, translator.languages[0])
+    described = describe(aligned, translator.languages[0]) | {"unexplained": []}
     if text.text.strip() and text.second.strip():
         [scored] = score(_pairs([text]), translator)
         described |= {
             "score": scored.score,
             "lexical_score": scored.lexical_score,
             "alignment_score": scored.alignment_score,
+            "unexplained": find_unexplained(aligned.target, scored.lexical_logp),
         }
     return described | {"problems": find_problems(aligned, text.text, text.second, dictionary)}

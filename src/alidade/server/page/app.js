@@ -5,9 +5,11 @@ import { LANGUAGES, t, useLanguage } from "./i18n.js";
 import { listen } from "./words.js";
 import { terms } from "./terms.js";
 import { TextView } from "./text.js";
+import { FilesView } from "./files.js";
+import { CheckView } from "./check.js";
 import { Icon } from "./icons.js";
 
-const VIEWS = { text: TextView };
+const VIEWS = { text: TextView, files: FilesView, check: CheckView };
 
 const viewOf = () => {
   const [name, ...rest] = location.hash.slice(1).split("/");

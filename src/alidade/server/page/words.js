@@ -35,8 +35,9 @@ export function prepare(result) {
 }
 
 const SHADES = [0.2, 0.35, 0.5];
-/** "u": nothing belongs to it; "c0" to "c3": from unsure to sure. */
+/** "x": nothing explains it; "u": nothing belongs to it; "c0" to "c3": from unsure to sure. */
 export function shade(word) {
+  if (word.isUnexplained) return "x";
   if (!word.partners.length) return /[\p{L}\p{N}]/u.test(word.text) ? "u" : "c3";
   const level = SHADES.findIndex((limit) => word.sure < limit);
   return `c${level < 0 ? 3 : level}`;

@@ -1,0 +1,101 @@
+// A segment of a file, open: the same words, alternatives and corrections as in a text, or plain writing.
+import { html, debounce, useEffect, useMemo, useState, useWatched } from "./base.js";
+import { ask, send, pair } from "./api.js";
+import { t } from "./i18n.js";
+import { LinkedText, prepare } from "./words.js";
+import { LinkedField } from "./text.js";
+import { Workbench } from "./workbench.js";
+import { Target } from "./target.js";
+import { terms } from "./terms.js";
+import { TermDialogue } from "./dictionary.js";
+
+/** A workbench with one sentence, whose translation is given. */
+function benchFor(source, target) {
+  const bench = new Workbench();
+  bench.text = source;
+  bench.sentences = [{ start: 0, end: source.length, text: source, stale: target }];
+  return bench;
+}
+
+const align = async (source, target) => prepare(await ask("/api/align", { ...pair(), source, target }));
+
+async function fillIn(bench, target) {
+  const [sentence] = bench.sentences;
+  if (target.trim()) bench.answers.set(bench.key(sentence.text), await align(sentence.text, target));
+  else await bench.translate([sentence]);
+  bench.changed();
+}
+
+export function SegmentEditor({ document, segment, saved, close }) {
+  const benches = useMemo(() => segment.sources.map((source, n) => benchFor(source, segment.targets[n] || "")), []);
+  const [error, setError] = useState("");
+  const [isPlain, setIsPlain] = useState(false);
+  const [term, setTerm] = useState(null);
+  useEffect(() => {
+    const all = benches.map((bench, n) => fillIn(bench, segment.targets[n] || ""));
+    Promise.all(all).catch((problem) => setError(problem.message));
+    // A new term changes what the machine has written, and nothing that a person has.
+    return terms.changed.watch(() => benches.forEach((bench, n) => {
+      const again = segment.state === "machine" ? bench.translate(bench.sentences) : fillIn(bench, segment.targets[n] || "");
+      again.catch((problem) => setError(problem.message));
+    }));
+  }, []);
+  const textOf = (bench) => bench.answer(bench.sentences[0])?.text ?? bench.sentences[0].stale;
+  const save = async (goesOn) => {
+    try {
+      const json = { targets: benches.map(textOf) };
+      const response = await send(`/api/documents/${document}/segments/${segment.number}`, { method: "PUT", json });
+      saved(await response.json(), goesOn);
+    } catch (problem) { setError(problem.message); }
+  };
+  const onKeyDown = (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) save(true);
+    else if (event.key === "Escape" && !event.defaultPrevented && !event.target.closest(".words")) close();
+    else return;
+    event.preventDefault();
+  };
+  const giveTerm = () => setTerm({ source: String(getSelection()).trim() || segment.sources[0] });
+  return html`<div class="editor" onKeyDown=${onKeyDown}>
+    ${benches.map((bench, n) => html`<${Form} key=${n} bench=${bench} n=${n} isPlain=${isPlain} />`)}
+    ${segment.unused.length > 0 && html`<p class="unused">${t("termsUnused")}: ${segment.unused.join(", ")}</p>`}
+    ${error && html`<p class="error" role="alert">${error}</p>`}
+    <div class="bar-row">
+      <span class="soft">${segment.place}</span>
+      <button class="plain" aria-pressed=${String(isPlain)} onClick=${() => setIsPlain(!isPlain)}>${t("asText")}</button>
+      <button class="plain" onClick=${() => benches.forEach((bench) => bench.undo())}>${t("undo")}</button>
+      <button class="plain" onMouseDown=${(event) => event.preventDefault()} onClick=${giveTerm}>${t("alwaysAs")}</button>
+      <span class="end"><button onClick=${close}>${t("cancel")}</button> <button onClick=${() => save(false)}>${t("save")}</button>
+      <button class="main" onClick=${() => save(true)} title="Ctrl+Enter">${t("saveNext")}</button></span>
+    </div>
+    ${term && html`<${TermDialogue} entry=${term} close=${() => setTerm(null)} />`}
+  </div>`;
+}
+
+/** One form: there are several where the file has plurals. */
+function Form({ bench, n, isPlain }) {
+  useWatched(bench.view);
+  const [sentence] = bench.sentences;
+  const answer = bench.answer(sentence);
+  const id = `segment${n}`;
+  const linkSoon = useMemo(() => debounce(250, async (text) => {
+    const found = await align(sentence.text, text).catch(() => null);
+    if (!found || sentence.stale !== text) return;
+    bench.answers.set(bench.key(sentence.text), found);
+    bench.changed();
+  }), []);
+  const write = (text) => {
+    bench.corrections = new Map();
+    bench.answers.delete(bench.key(sentence.text));
+    sentence.stale = text;
+    bench.changed();
+    linkSoon(text);
+  };
+  const text = answer?.text ?? sentence.stale;
+  return html`<div class="form">
+    <p class="words" lang=${pair().source_language}><${LinkedText} id="${id}-s-0" other="${id}-t-0" text=${sentence.text} words=${answer?.source} /></p>
+    ${isPlain
+      ? html`<${LinkedField} id="${id}-t" label=${t("translation")} text=${text} lang=${pair().target_language} onWrite=${write}
+          sentences=${[{ start: 0, end: text.length, text, words: answer?.target, other: `${id}-s-0` }]} />`
+      : html`<${Target} bench=${bench} id=${id} label=${t("translation")} empty="" />`}
+  </div>`;
+}

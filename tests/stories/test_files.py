@@ -1,0 +1,150 @@
+"""Files: dropped, watched, reviewed segment by segment, and taken away again."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from server.running import Running
+from stories.desk import FRAME, Desk, busy_time
+
+HEADER = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
+
+
+def catalogue(messages: list[str]) -> str:
+    return HEADER + "\n".join([f'msgid "{message}"\nmsgstr ""\n' for message in messages])
+
+
+@pytest.fixture
+def files(page: Page) -> Desk:
+    page.goto("/#files")
+    return Desk(page)
+
+
+def upload(files: Desk, path: Path) -> Locator:
+    """Choose a file, and wait until it is translated."""
+    files.page.get_by_label("Choose a file").and_(files.page.locator("input")).set_input_files(path)
+    expect(files.page.get_by_role("button", name="Download")).to_be_enabled()
+    return files.page.get_by_role("grid", name="Segments")
+
+
+def fetch(files: Desk, path: Path) -> str:
+    with files.page.expect_download() as download:
+        files.page.get_by_role("button", name="Download").click()
+    download.value.save_as(path)
+    return path.read_text(encoding="utf-8")
+
+
+def test_a_catalogue_is_translated_reviewed_and_fetched(files: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "messages.po"
+    path.write_text(catalogue(["Open the file", "Save the picture", "Close the window"]), encoding="utf-8")
+    table = upload(files, path)
+    expect(table.get_by_role("row")).to_have_count(3)
+    expect(table.get_by_role("row").first).to_contain_text("machine")
+
+    # The same words, links and corrections as in a text.
+    table.get_by_role("row").nth(1).click()
+    words = table.get_by_role("group", name="Translation").get_by_role("button")
+    words.first.hover()
+    expect(files.lit.first).to_be_visible()
+    words.last.click()
+    files.page.get_by_role("dialog").get_by_role("textbox").fill("fotografia")
+    files.page.get_by_role("dialog").get_by_role("textbox").press("Enter")
+    expect(words.last).to_have_text("fotografia")
+    corrected = table.get_by_role("group", name="Translation").inner_text()
+    files.page.get_by_role("button", name="Save, next").click()
+
+    # The next one, as plain text.
+    files.page.get_by_role("button", name="Edit as text").click()
+    field = table.get_by_role("textbox", name="Translation")
+    field.fill("Închideți geamul")
+    field.press("Control+Enter")
+    expect(table.get_by_role("row").nth(2)).to_contain_text("reviewed")
+
+    files.page.get_by_label("Show").select_option("person")
+    expect(table.get_by_role("row")).to_have_count(2)
+    result = fetch(files, tmp_path / "result.po")
+    assert f'msgid "Save the picture"\nmsgstr "{corrected}"' in result
+    assert 'msgid "Close the window"\nmsgstr "Închideți geamul"' in result
+    assert result.count("#, fuzzy") == 1  # what nobody has looked at
+
+
+def test_a_file_is_translated_again_with_a_new_term(files: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "messages.po"
+    path.write_text(catalogue(["Open the window", "Close the window", "Print the page"]), encoding="utf-8")
+    table = upload(files, path)
+    table.get_by_role("row").nth(2).click()
+    files.page.get_by_role("button", name="Save", exact=True).click()
+    expect(table.get_by_role("row").nth(2)).to_contain_text("reviewed")
+    table.get_by_role("row").first.click()
+    files.page.get_by_role("button", name="Always translate as").click()
+    dialogue = files.page.get_by_role("dialog")
+    dialogue.get_by_label("English").fill("window")
+    dialogue.get_by_label("Romanian").fill("geamul")
+    dialogue.get_by_role("button", name="Save").click()
+    expect(table.get_by_role("group", name="Translation")).to_contain_text("geamul", ignore_case=True)
+    files.page.get_by_role("button", name="Cancel").click()
+    files.page.get_by_role("button", name="Translate again").click()
+    expect(table.get_by_role("row").nth(1)).to_contain_text("geamul", ignore_case=True)
+    expect(table.get_by_role("row").nth(2)).to_contain_text("reviewed")
+
+
+def test_what_cannot_be_read_is_refused_with_a_reason(files: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "picture.png"
+    path.write_bytes(b"\x89PNG")
+    files.page.get_by_label("Choose a file").and_(files.page.locator("input")).set_input_files(path)
+    expect(files.page.get_by_role("alert")).to_contain_text("known are")
+
+
+def test_ten_thousand_segments_scroll_and_few_are_in_the_page(files: Desk, tmp_path: Path) -> None:
+    """All are translated in the file already: it is the table that is tried here."""
+    path = tmp_path / "large.po"
+    units = [f'msgid "Message number {n}"\nmsgstr "Mesajul numărul {n}"\n' for n in range(10_000)]
+    path.write_text(HEADER + "\n".join(units), encoding="utf-8")
+    table = upload(files, path)
+    expect(table).to_have_attribute("aria-rowcount", "10000")
+    with busy_time(files.page) as spent:
+        table.evaluate(SCROLLING)
+    assert spent["seconds"] / 60 < FRAME, f"{spent['seconds'] / 60:.4f} s of work for each scrolled frame"
+    assert table.get_by_role("row").count() < 60
+    expect(table.get_by_role("row").last).to_contain_text("Mesajul numărul 9999")
+    table.get_by_role("row").last.focus()
+    files.page.keyboard.press("Home")
+    expect(table.get_by_role("row", name="Mesajul numărul 0")).to_be_focused()
+
+
+SCROLLING = """async (table) => {
+  for (let n = 1; n <= 60; n++) {
+    table.scrollTop = (table.scrollHeight - table.clientHeight) * n / 60;
+    await new Promise(requestAnimationFrame);
+  }
+}"""
+
+
+def test_segments_are_listed_filtered_and_changed_over_http(server: Running, page: Page, tmp_path: Path) -> None:
+    source = 'msgid "%d file"\nmsgid_plural "%d files"\nmsgstr[0] ""\nmsgstr[1] ""\nmsgstr[2] ""\n'
+    content = HEADER.replace('UTF-8\\n"', 'UTF-8\\n"\n"Plural-Forms: nplurals=3; plural=(n==1?0:1);\\n"') + source
+    form: dict[str, Any] = {
+        "source_language": "en",
+        "target_language": "ro",
+        "file": {"name": "plural.po", "mimeType": "text/plain", "buffer": content.encode()},
+    }
+    made = page.request.post(f"{server.address}/api/documents", multipart=form).json()
+    address = f"{server.address}/api/documents/{made['id']}"
+    deadline = time.monotonic() + 30
+    while page.request.get(address).json()["state"] != "done":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    [segment] = page.request.get(f"{address}/segments").json()["segments"]
+    assert len(segment["targets"]) == 3
+    assert page.request.put(f"{address}/segments/0", data={"targets": ["a"]}).status == 400
+    assert page.request.put(f"{address}/segments/7", data={"targets": ["a"]}).status == 404
+    assert page.request.put(f"{address}/segments/0", data={"targets": ["a%d", "b%d", "c_%d"]}).ok
+    assert page.request.get(f"{address}/segments?search=c_").json()["total"] == 1
+    assert page.request.get(f"{address}/segments?search=c%25").json()["total"] == 0
+    assert page.request.get(f"{address}/segments?show=machine").json()["total"] == 0
+    assert 'msgstr[2] "c_%d"' in page.request.get(f"{address}/result").text()
