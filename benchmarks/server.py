@@ -7,7 +7,7 @@ Three measurements against a server process on loopback, with the shipped model:
 - 64 clients, each with one text at a time, share the lines; beside it, in turns, the same lines by `alidade translate`;
 - one client with nobody else: the latency beside that of `Translator.translate` in one process;
 - clients for several times the queue's room: how many are refused and how fast, how long the others wait, whether any
-  got another's answer, and how much memory the server's processes take before and after.
+  got another's answer, and how much memory the server's processes take meanwhile.
 
 With --record NAME the figures are kept as experiments/results/speed/NAME.json.
 """
@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -103,6 +104,14 @@ class Server:
         pages = [int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in (self.process.pid, *children)]
         return sum(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
+    def batches(self) -> tuple[float, float]:
+        """How many there were, and the seconds that they took."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics") as answer:
+            lines = answer.read().decode().splitlines()
+        found = dict(line.rsplit(" ", 1) for line in lines if line.startswith("alidade_batch_seconds_"))
+        name = 'alidade_batch_seconds_{}{{kind="text"}}'
+        return float(found[name.format("count")]), float(found[name.format("sum")])
+
     def end(self) -> None:
         self.process.terminate()
         self.process.wait()
@@ -163,34 +172,65 @@ def idle_latency(lines: Sequence[str], folder: Path) -> dict[str, Any]:
     }
 
 
-def overload(lines: Sequence[str], folder: Path, room: int, factor: int) -> dict[str, Any]:
+async def press(
+    server: Server, lines: Sequence[str], num_clients: int, seconds: float
+) -> tuple[list[tuple[int, Answer]], list[float]]:
+    """So many clients for some time, each with one line after the other; their answers, and the server's memory.
+
+    Who is refused waits a little, as a client would, else refusing is all that there is time for.
+    """
+    answers: list[tuple[int, Answer]] = []
+    megabytes = [server.megabytes()]
+    end = time.perf_counter() + seconds
+
+    async def work(client: Client, number: int) -> None:
+        while time.perf_counter() < end:
+            answer = await client.translate(lines[number % len(lines)])
+            answers.append((number % len(lines), answer))
+            number += 1
+            if answer.status == 429:
+                await asyncio.sleep(PAUSE)
+        client.close()
+
+    async def watch() -> None:
+        while time.perf_counter() < end:
+            await asyncio.sleep(seconds / 20)
+            megabytes.append(server.megabytes())
+
+    await asyncio.gather(watch(), *[work(Client(server.port), number) for number in range(num_clients)])
+    return answers, megabytes
+
+
+PAUSE = 0.25
+
+
+def overload(lines: Sequence[str], folder: Path, room: int, factor: int, seconds: float) -> dict[str, Any]:
     """So many times as many clients as there is room."""
     server = Server(folder, "--waiting", str(room))
-    _, alone = asyncio.run(ask_all(server.port, lines[:room], 8))
-    before = server.megabytes()
-    repeated = [*lines[:room]] * factor * 4
-    seconds, answers = asyncio.run(ask_all(server.port, repeated, room * factor))
-    after = server.megabytes()
+    _, alone = asyncio.run(ask_all(server.port, lines, 8))
+    batches_before, batch_seconds_before = server.batches()
+    answers, megabytes = asyncio.run(press(server, lines, room * factor, seconds))
+    batches, batch_seconds = server.batches()
     server.end()
-    statuses = Counter(answer.status for answer in answers.values())
-    accepted = sorted(answer.seconds for answer in answers.values() if answer.status == 200)
-    refused = sorted(answer.seconds for answer in answers.values() if answer.status == 429)
+    accepted = sorted(answer.seconds for _, answer in answers if answer.status == 200)
+    refused = sorted(answer.seconds for _, answer in answers if answer.status == 429)
     others = {answer.text for answer in alone.values()}
     different = [
-        answer.text
-        for number, answer in answers.items()
-        if answer.status == 200 and answer.text != alone[number % room].text
+        answer.text for number, answer in answers if answer.status == 200 and answer.text != alone[number].text
     ]
+    batch = (batch_seconds - batch_seconds_before) / (batches - batches_before)
+    rate = len(accepted) / seconds
     return {
-        "statuses": {str(status): count for status, count in sorted(statuses.items())},
+        "seconds": seconds,
+        "statuses": {str(status): count for status, count in sorted(Counter(a.status for _, a in answers).items())},
         # In eight bits a text may come out differently beside others; another line's translation never may.
         "different_from_alone": len(different),
         "of_another_line": sum(text in others for text in different),
-        "accepted_p99_seconds": accepted[int(0.99 * (len(accepted) - 1))] if accepted else None,
+        "accepted_a_second": rate,
+        "accepted_p99_seconds": accepted[int(0.99 * (len(accepted) - 1))],
+        "queue_and_two_batches_seconds": room / rate + 2 * batch,
         "refused_median_seconds": statistics.median(refused) if refused else None,
-        "accepted_a_second": len(accepted) / seconds,
-        "megabytes_before": before,
-        "megabytes_after": after,
+        "megabytes": [round(one) for one in megabytes],
     }
 
 
@@ -198,6 +238,8 @@ def main(
     input_file: Annotated[Path, typer.Option("--input", help="Lines to translate.")],
     num_lines: Annotated[int, typer.Option("--lines")] = 1000,
     rounds: Annotated[int, typer.Option("--rounds")] = 3,
+    seconds: Annotated[float, typer.Option("--overload-seconds")] = 30.0,
+    only: Annotated[str | None, typer.Option("--only", help="idle, clients_64 or overload.")] = None,
     name: Annotated[str | None, typer.Option("--record", help="Keep the figures under this name.")] = None,
 ) -> None:
     """Measure the server."""
@@ -205,9 +247,12 @@ def main(
     figures: dict[str, Any] = {"lines": len(lines), "cores": available_cores()}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        figures["idle"] = idle_latency(lines[:200], place)
-        figures["clients_64"] = throughput(lines, place, rounds)
-        figures["overload"] = overload(lines, place, 64, 4)
+        measurements = {
+            "idle": lambda: idle_latency(lines[:200], place),
+            "clients_64": lambda: throughput(lines, place, rounds),
+            "overload": lambda: overload(lines[:64], place, 64, 4, seconds),
+        }
+        figures |= {what: measure() for what, measure in measurements.items() if only in (None, what)}
     print(json.dumps(figures, indent=2))
     if name is not None:
         print(record(f"speed/{name}", figures, depends_on=[*TRANSLATING, "src/alidade/server", "benchmarks/server.py"]))

@@ -182,6 +182,12 @@ def test_a_script_that_the_model_has_never_seen_is_copied_with_a_note() -> None:
     assert "script" in result.notes[0]
 
 
+def test_a_word_in_such_a_script_is_kept_inside_its_sentence() -> None:
+    [sentence] = protection().protect("Open the file 磁盘 in 5 µm now.").sentences
+    assert sentence.text == "Open the file %s in 5 µm now."
+    assert translate("Open the file 磁盘 now", reversing).text == "now 磁盘 file the Open"
+
+
 def test_what_has_no_letters_is_not_given_to_the_model() -> None:
     def failing(_: str) -> tuple[list[str], list[tuple[int, int]]]:
         raise AssertionError

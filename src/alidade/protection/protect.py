@@ -116,6 +116,7 @@ class Protection:
             [text for text in _STAND_INS if max(len(side.encode(text)) for side in (source, target)) == 1]
         )
         self._scripts = _scripts_of(source)
+        self._foreign = regex.compile(rf"(?:(?!{self._scripts.pattern}|\p{{Common}})\p{{L}}[\p{{M}}\p{{Pd}}]*)+")
 
     def protect(
         self,
@@ -133,11 +134,20 @@ class Protection:
         found = list(find_placeholders(text))
         if is_plural:
             found = _with_number_signs(text, found)
+        found = self._with_foreign_words(text, found)
         if dictionary:
             found = [p for p in found if not any(dictionary.entries_for(p.text))]
         protected = _Builder(self, text, found, splitting).build()
         stuck = frozenset([one.placeholder.start for one in protected.stand_ins_inside_words(self.language)])
         return _Builder(self, text, found, splitting, padded=stuck).build() if stuck else protected
+
+    def _with_foreign_words(self, text: str, found: list[Placeholder]) -> list[Placeholder]:
+        """With words in scripts that the model has never seen; text that is mostly such is copied anyway."""
+        if text.isascii():
+            return found
+        runs = [Placeholder("foreign", m.start(), m.end(), m[0]) for m in self._foreign.finditer(text)]
+        free = [run for run in runs if not any(p.start < run.end and run.start < p.end for p in found)]
+        return sorted([*found, *free], key=lambda p: p.start)
 
     def stand_in(self, placeholder: Placeholder) -> str:
         """What the model reads in its place: what it knows best of what is like it."""
@@ -357,10 +367,12 @@ class _Builder:
         ]
 
     def _without_stand_ins(self, plain: str, start: int, end: int) -> str:
+        """A sentence's own words, those in foreign scripts included."""
         text = plain[start:end]
         for one in reversed(self.stand_ins):
             if start <= one.start < end:
-                text = text[: one.start - start] + " " + text[one.end - start :]
+                word = one.placeholder.text if one.placeholder.kind == "foreign" else " "
+                text = text[: one.start - start] + word + text[one.end - start :]
         return text
 
     def _lowered(self, plain: str, start: int, end: int) -> str:

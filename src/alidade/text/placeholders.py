@@ -35,6 +35,7 @@ Kind = Literal[
     "accelerator",
     "space",
     "punctuation",
+    "foreign",  # words in a script that a model has never seen: found by what knows the model
 ]
 
 
