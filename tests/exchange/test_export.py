@@ -25,10 +25,10 @@ from foreign_models import sentences
 transformers = pytest.importorskip("transformers")
 
 SHAPE = {"width": 32, "heads": 4, "feed_forward": 48, "encoder_layers": 2, "decoder_layers": 2}
-MARIANS = {"pre_norm": False, "source_start": "skipped"}
+MARIANS: dict[str, object] = {"pre_norm": False, "source_start": "skipped"}
 
 
-def make_baseline(path: Path, kind: Literal["bpe", "unigram"] = "bpe", **settings: object) -> Path:
+def make_baseline(path: Path, settings: dict[str, object], kind: Literal["bpe", "unigram"] = "bpe") -> Path:
     """A baseline with random weights that translates into words, and ends."""
     texts = sentences("en", 300) + sentences("de", 300)
     pieces = SubwordSettings(kind=kind, vocabulary_size=420)
@@ -73,7 +73,7 @@ def test_transformers_gives_our_translations(
     tmp_path: Path, kind: Literal["bpe", "unigram"], settings: dict[str, object], model_class: str
 ) -> None:
     """The first is a baseline as `alidade train` makes it by default."""
-    ours, theirs = make_baseline(tmp_path / "ours", kind, **settings), tmp_path / "theirs"
+    ours, theirs = make_baseline(tmp_path / "ours", settings, kind), tmp_path / "theirs"
     export(ours, theirs)
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(theirs).eval()
     tokeniser = transformers.AutoTokenizer.from_pretrained(theirs)
@@ -102,7 +102,7 @@ def test_transformers_gives_our_translations(
 
 @pytest.mark.parametrize("rates", ["original", "marian"])
 def test_what_was_exported_can_be_imported(tmp_path: Path, rates: str) -> None:
-    export(make_baseline(tmp_path / "ours", position_rates=rates, **MARIANS), tmp_path / "theirs")
+    export(make_baseline(tmp_path / "ours", MARIANS | {"position_rates": rates}), tmp_path / "theirs")
     import_model(tmp_path / "theirs", tmp_path / "again")
     before, after = (load_model_folder(tmp_path / name) for name in ("ours", "again"))
     assert after.search == before.search
@@ -119,7 +119,7 @@ def test_what_was_exported_can_be_imported(tmp_path: Path, rates: str) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("tied_embeddings", "none"), ("norm_epsilon", 1e-6)])
 def test_what_cannot_be_said_in_their_format_is_named(tmp_path: Path, name: str, value: object) -> None:
-    ours = make_baseline(tmp_path / "ours", **{name: value})
+    ours = make_baseline(tmp_path / "ours", {name: value})
     with pytest.raises(AlidadeError, match=name):
         export(ours, tmp_path / "theirs")
     assert not (tmp_path / "theirs").exists()

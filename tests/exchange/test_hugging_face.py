@@ -106,7 +106,7 @@ def train(model: Any, pairs: list[tuple[list[int], list[int]]], num_updates: int
         logits = model(input_ids=source, attention_mask=(source != pad).long(), decoder_input_ids=start).logits
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=pad)
         optimiser.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]  # torch's own
         optimiser.step()
 
 
