@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import ctranslate2
+import numpy as np
 import sentencepiece
 import yaml
 
@@ -103,7 +104,9 @@ def train(release: Release, options: list[str], pairs: list[tuple[str, str]], up
         release.write(f"test.{side}", segmented[-NUM_TEST:])
         sides.append(segmented[-NUM_TEST:])
     vocabulary = ["</s>", "<unk>", *pieces]
-    release.write("vocab.yml", [f"{json.dumps(piece)}: {number}" for number, piece in enumerate(vocabulary)])
+    release.write(
+        "vocab.yml", [f"{json.dumps(piece, ensure_ascii=False)}: {number}" for number, piece in enumerate(vocabulary)]
+    )
     shape = [text for name, value in SHAPE.items() for text in (f"--{name}", str(value))]
     release.marian(
         *("train", "--type", "transformer", "--model", "model.npz", "--train-sets", "train.source", "train.target"),
@@ -154,9 +157,12 @@ def compare(release: Release, imported: Path, sides: list[list[str]], pairs: lis
 
 def translate_by_ctranslate2(release: Release, sources: list[str]) -> list[str]:
     """The translations of CTranslate2, converted from Marian's file, with the beam that ours has."""
-    converted = release.folder / "ctranslate2"
-    vocabulary = str(release.folder / "vocab.yml")
-    MarianRates(str(release.folder / "model.npz"), [vocabulary] * 2).convert(str(converted), force=True)
+    converted, copy = release.folder / "ctranslate2", release.folder / "copy.npz"
+    weights = dict(np.load(release.folder / "model.npz"))
+    options = weights["special:model.yml"].tobytes().rstrip(b"\0") + b"\0"  # its converter knows of one NUL
+    np.savez(copy, **weights | {"special:model.yml": np.frombuffer(options, dtype=np.int8)})
+    MarianRates(str(copy), [str(release.folder / "vocab.yml")] * 2).convert(str(converted), force=True)
+    copy.unlink()
     results = ctranslate2.Translator(str(converted), intra_threads=1).translate_batch(
         [line.split() for line in sources],
         beam_size=5,
