@@ -23,7 +23,6 @@ from alidade.model_folder import ModelFolder, default_model, load_model_folder
 from alidade.search.beam import BeamSearch
 from alidade.search.hypotheses import Request
 from alidade.text.subwords import Encoding
-from record import TRANSLATING, record
 from translation import BEAM, SHAPES, Contender, at_a_time, measure, save_random, timed
 
 MARIANS = {"pre_norm": False, "activation": "swish", "norm_epsilon": 1e-6, "position_rates": "marian"}
@@ -35,7 +34,6 @@ def main() -> None:
     parser.add_argument("--input", type=Path, required=True, help="sentences to translate, one a line")
     parser.add_argument("--limit", type=int, default=64, help="take so many, and a third of them one by one")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--record", metavar="NAME", help="write a result file, speed/imported for instance")
     options = parser.parse_args()
     shipped = load_model_folder(default_model())
     texts = list(read_lines(options.input))[: options.limit]
@@ -55,8 +53,6 @@ def main() -> None:
             f"{name:12}"
             + "   ".join(f"{key}: {speed} ({speed / figures['own'][key]:.2f})" for key, speed in row.items())
         )
-    if options.record:
-        record(options.record, figures, depends_on=TRANSLATING, command="python benchmarks/imported.py --input dev.en")
 
 
 def make_contender(model: ModelFolder, sources: Sequence[Encoding]) -> Contender:
