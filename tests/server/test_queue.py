@@ -81,6 +81,20 @@ def test_batches_are_of_like_length_and_of_one_work(queue: Queue) -> None:
     assert Upper.batches[1:] == [["a", "b", "c", "d"], long, ["e"]]
 
 
+def test_workers_share_what_waits() -> None:
+    """So that the second has something to do when the first has taken its batch."""
+    Upper.batches, Upper.may_work = [], threading.Event()
+    queue = Queue(Upper, 2, 32, Limits(), Metrics())
+    held = submit(queue, "first", work=WORK) + submit(queue, "second", work=OTHER)
+    queue.start()
+    while queue.num_waiting():
+        pass
+    waiting = submit(queue, *["x"] * 40)
+    assert results(held + waiting) == ["FIRST", "SECOND"] + ["X"] * 40
+    assert sorted([len(batch) for batch in Upper.batches]) == [1, 1, 4, 16, 20]
+    queue.close(10)
+
+
 def test_people_overtake_documents_which_still_get_their_share(queue: Queue) -> None:
     hold(queue)
     documents = submit(queue, *[f"document {number}" for number in range(12)], is_background=True)
