@@ -65,7 +65,7 @@ function NewDictionary({ close }) {
   </form></dialog>`;
 }
 
-/** The list of entries; `answers`: the translations in which they may have been used. */
+/** The list of entries; `answers`: the translations in which they may have been used, if there are any. */
 export function DictionaryPane({ answers }) {
   const { all, open } = useWatched(terms.view);
   const [search, setSearch] = useState("");
@@ -73,7 +73,7 @@ export function DictionaryPane({ answers }) {
   const [isNew, setIsNew] = useState(false);
   const [error, setError] = useState("");
   const file = useRef(null);
-  const found = uses(answers);
+  const found = uses(answers || []);
   const entries = useMemo(() => {
     const wanted = search.trim().toLowerCase();
     return (open?.entries || []).filter((one) => !wanted || [one.source, ...one.targets].some((text) => text.toLowerCase().includes(wanted)));
@@ -109,11 +109,11 @@ export function DictionaryPane({ answers }) {
     ${error && html`<p class="error" role="alert">${error}</p>`}
     ${!open ? html`<p class="hint">${t("noDictionaryHint")}</p>` : html`
     <table>
-      <thead><tr><th scope="col">${t("source")}</th><th scope="col">${t("translation")}</th><th scope="col">${t("inThisText")}</th><th scope="col"><span class="unseen">${t("actions")}</span></th></tr></thead>
+      <thead><tr><th scope="col">${t("source")}</th><th scope="col">${t("translation")}</th>${answers && html`<th scope="col">${t("inThisText")}</th>`}<th scope="col"><span class="unseen">${t("actions")}</span></th></tr></thead>
       <tbody>${shown.map((one) => html`<tr key=${one.source}>
         <td>${one.source}</td>
         <td>${one.is_kept ? html`<i>${t("keptAsIs")}</i>` : one.targets.join(" | ")}${one.inflect ? html` <span class="tag">${t("inflects")}</span>` : ""}</td>
-        <td><${Use} use=${found.get(one.source)} /></td>
+        ${answers && html`<td><${Use} use=${found.get(one.source)} /></td>`}
         <td class="actions">
           <button class="icon" onClick=${() => setEdited({ ...one, replaced: one.source, rest: one })} aria-label=${`${t("edit")} ${one.source}`} title=${t("edit")}><${Icon} name="edit" /></button>
           <button class="icon" onClick=${() => attempt(() => terms.remove(one.source))} aria-label=${`${t("remove")} ${one.source}`} title=${t("remove")}><${Icon} name="remove" /></button></td>

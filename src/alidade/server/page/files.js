@@ -3,6 +3,7 @@ import { html, useEffect, useLayoutEffect, useRef, useState, useWatched, downloa
 import { ask, send, pair } from "./api.js";
 import { t, number, percent } from "./i18n.js";
 import { terms } from "./terms.js";
+import { DictionaryPane } from "./dictionary.js";
 import { SegmentEditor } from "./segment.js";
 import { Icon } from "./icons.js";
 
@@ -21,7 +22,7 @@ function FileList() {
   const [error, setError] = useState("");
   const [isOver, setIsOver] = useState(false);
   const field = useRef(null);
-  const { all, open } = useWatched(terms.view);
+  const { open } = useWatched(terms.view);
   const load = () => ask(PATH).then((found) => setDocuments(found.reverse())).catch((problem) => setError(problem.message));
   useEffect(() => {
     load();
@@ -45,12 +46,11 @@ function FileList() {
       onDrop=${(event) => { event.preventDefault(); setIsOver(false); upload(event.dataTransfer.files[0]); }}>
       <p class="big">${t("dropFile")}</p>
       <p class="hint">${t("fileKinds")}</p>
-      <p class="bar-row"><button class="main" onClick=${() => field.current.click()}>${t("chooseFile")}</button>
-        <label class="check">${t("dictionary")} <select class="boxed" value=${open?.id || ""} onChange=${(event) => terms.choose(event.target.value)}>
-          <option value="">${t("noDictionary")}</option>${all.map((one) => html`<option key=${one.id} value=${one.id}>${one.name}</option>`)}</select></label></p>
+      <p class="bar-row"><button class="main" onClick=${() => field.current.click()}>${t("chooseFile")}</button></p>
       <input ref=${field} type="file" hidden aria-label=${t("chooseFile")} onChange=${(event) => upload(event.target.files[0])} />
       ${error && html`<p class="error" role="alert">${error}</p>`}
     </div>
+    <${FoldedDictionary} />
     ${documents.length > 0 && html`<table class="documents">
       <thead><tr><th scope="col">${t("file")}</th><th scope="col">${t("state")}</th><th scope="col">${t("segments")}</th><th scope="col"><span class="unseen">${t("actions")}</span></th></tr></thead>
       <tbody>${documents.map((one) => html`<tr key=${one.id}>
@@ -59,6 +59,12 @@ function FileList() {
         <td>${number(one.num_translated)} / ${number(one.num_segments)}</td>
         <td class="actions"><button class="icon" onClick=${() => remove(one.id)} aria-label=${`${t("remove")} ${one.name}`} title=${t("remove")}><${Icon} name="remove" /></button></td></tr>`)}</tbody>
     </table>`}`;
+}
+
+/** The dictionary that files are translated with: out of the way, and at hand. */
+function FoldedDictionary() {
+  const { open } = useWatched(terms.view);
+  return html`<details class="fold"><summary>${t("dictionary")}: <b>${open ? `${open.name} (${number(open.entries.length)})` : t("noDictionary")}</b></summary><${DictionaryPane} /></details>`;
 }
 
 /** One file: how far it is, and its segments. */
@@ -99,6 +105,7 @@ function DocumentView({ id }) {
     </div>
     <progress class=${isWorking ? "" : "done"} max=${info.num_segments || 1} value=${info.num_translated} aria-label=${t("progress")}></progress>
     ${error && html`<p class="error" role="alert">${error}</p>`}
+    <${FoldedDictionary} />
     <${SegmentTable} key="${show} ${search}" id=${id} show=${show} search=${search} stamp=${stamp} canEdit=${info.state === "done"} />`;
 }
 

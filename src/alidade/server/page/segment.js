@@ -1,5 +1,5 @@
 // A segment of a file, open: the same words, alternatives and corrections as in a text, or plain writing.
-import { html, debounce, useEffect, useMemo, useState, useWatched } from "./base.js";
+import { html, debounce, useEffect, useMemo, useRef, useState, useWatched } from "./base.js";
 import { ask, send, pair } from "./api.js";
 import { t } from "./i18n.js";
 import { LinkedText, prepare } from "./words.js";
@@ -26,11 +26,17 @@ async function fillIn(bench, target) {
   bench.changed();
 }
 
+/** Whoever writes one segment as text writes the next one so, too. */
+let wasPlain = false;
+
 export function SegmentEditor({ document, segment, saved, close }) {
   const benches = useMemo(() => segment.sources.map((source, n) => benchFor(source, segment.targets[n] || "")), []);
   const [error, setError] = useState("");
-  const [isPlain, setIsPlain] = useState(false);
+  const [isPlain, setPlain] = useState(wasPlain);
+  const box = useRef(null);
+  const setIsPlain = (is) => setPlain(wasPlain = is);
   const [term, setTerm] = useState(null);
+  useEffect(() => { box.current.querySelector("textarea, .target .words").focus({ preventScroll: true }); }, [isPlain]);
   useEffect(() => {
     const all = benches.map((bench, n) => fillIn(bench, segment.targets[n] || ""));
     Promise.all(all).catch((problem) => setError(problem.message));
@@ -55,7 +61,7 @@ export function SegmentEditor({ document, segment, saved, close }) {
     event.preventDefault();
   };
   const giveTerm = () => setTerm({ source: String(getSelection()).trim() || segment.sources[0] });
-  return html`<div class="editor" onKeyDown=${onKeyDown}>
+  return html`<div class="editor" ref=${box} onKeyDown=${onKeyDown}>
     ${benches.map((bench, n) => html`<${Form} key=${n} bench=${bench} n=${n} isPlain=${isPlain} />`)}
     ${segment.unused.length > 0 && html`<p class="unused">${t("termsUnused")}: ${segment.unused.join(", ")}</p>`}
     ${error && html`<p class="error" role="alert">${error}</p>`}

@@ -116,7 +116,7 @@ function drawWord(accepted, marks) {
   const look = `${accepted} ${marks}`;
   if (!looks.has(look)) {
     looks.set(look, (word, n, shown) => html`<span role="button" tabindex="-1" data-i=${n} aria-haspopup="dialog" class=${[
-      "w", shade(word), word.starred && "starred", accepted && (n < accepted ? "kept" : "open"), marks.includes(n) && "own",
+      "w", shade(word), word.starred && "starred", word.isLast && "last", accepted && (n < accepted ? "kept" : "open"), marks.includes(n) && "own",
     ].filter(Boolean).join(" ")}>${shown}</span>`);
   }
   return looks.get(look);

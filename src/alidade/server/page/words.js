@@ -24,6 +24,7 @@ export function prepare(result) {
   const target = result.target_words.map((w) => ({
     text: w.text, start: inTarget(w.start), end: inTarget(w.end), partners: [], sure: 0, starred: w.is_from_dictionary,
   }));
+  for (const { target_words: numbers } of result.entries) if (numbers.length) target[numbers[numbers.length - 1]].isLast = true;
   for (const link of result.links) {
     const s = source[link.source], t = target[link.target];
     s.partners.push(link.target);
