@@ -14,9 +14,9 @@ help:  ## what there is to make
 demo: $(BASE)  ## translate with the shipped model, and draw a picture
 	$(BIN)/alidade demo
 
-serve: $(BASE)  ## start the server with the shipped model, for this machine alone
-	$(INSTALL) -e '.[serve]'
-	$(BIN)/alidade serve
+serve: $(BASE)  ## start the server with the shipped model, for this machine alone, and show its page
+	$(INSTALL) -e '.[serve,files,inflect]'
+	$(BIN)/alidade serve --open
 
 test: $(ALL)  ## run all tests (both cores, under ten minutes)
 	$(BIN)/pytest -q -n 2 --dist worksteal

@@ -123,16 +123,18 @@ HOVERING = """async (area) => {
 }"""
 
 
-def test_hovering_over_two_thousand_words_stays_within_a_frame(desk: Desk) -> None:
-    """The answers are made up: sentences of the page's own size would take the model a minute."""
+def answer_at_once(page: Page) -> None:
+    """Answers made up: the model would take a minute for so many sentences."""
 
     def answer(route: Route) -> None:
-        texts = route.request.post_data_json["text"]
-        route.fulfill(
-            json={"source_language": "en", "target_language": "ro", "translations": [made_up(t) for t in texts]}
-        )
+        texts = [made_up(text) for text in route.request.post_data_json["text"]]
+        route.fulfill(json={"source_language": "en", "target_language": "ro", "translations": texts})
 
-    desk.page.route("**/api/translate", answer)
+    page.route("**/api/translate", answer)
+
+
+def test_hovering_over_two_thousand_words_stays_within_a_frame(desk: Desk) -> None:
+    answer_at_once(desk.page)
     sentence = " ".join([f"word{n}" for n in range(19)])
     desk.write(" ".join([f"The {sentence} {n}." for n in range(100)]))
     with busy_time(desk.page) as spent:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,8 +57,11 @@ def serve(
     url: Annotated[
         str | None, typer.Option("--url", help="The address that clients know, if something stands in front.")
     ] = None,
+    opens_page: Annotated[
+        bool, typer.Option("--open", help="Show the page in a browser, if there is a screen.")
+    ] = False,
 ) -> None:
-    """Serve translations over HTTP: DeepL's interface, LibreTranslate's, and our own (see /docs there).
+    """Serve translations over HTTP: a page for people, DeepL's interface, LibreTranslate's, and our own (see /docs).
 
     Without keys the server is for this machine alone. Example:
 
@@ -85,8 +91,17 @@ def serve(
         ServerSettings(path, tuple(models or [None]), workers or available_cores(), address=address, limits=limits)
     )
     pairs = ", ".join([f"{source} to {target}" for source, target in service.catalogue.pairs])
-    typer.echo(f"alidade: {pairs} on {address} (what it can do: {address}/docs)")
+    typer.echo(f"alidade: {pairs} on {address} (for programs: {address}/docs)")
+    if opens_page:
+        _show(address)
     serve(service, listening)
+
+
+def _show(address: str) -> None:
+    """In a browser with a window: one for the terminal would take the server's place."""
+    has_screen = sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    if has_screen:
+        webbrowser.open(address)
 
 
 def _store(context: typer.Context, database: Path | None) -> Store:
