@@ -20,8 +20,9 @@ def tokenizer_json(model: bytes, numbers: Mapping[str, int]) -> dict[str, Any]:
     from sentencepiece import sentencepiece_model_pb2
 
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)  # type: ignore[attr-defined]  # made at run time
-    scores = {entry.piece: entry.score for entry in proto.pieces}
-    is_bpe = proto.trainer_spec.model_type == proto.trainer_spec.BPE
+    scores = {entry.piece: entry.score for entry in proto.pieces if entry.type == entry.NORMAL}
+    trainer = proto.trainer_spec
+    segment = _bpe if trainer.model_type == trainer.BPE else _unigram
     return {
         "version": "1.0",
         "added_tokens": [_added(piece, numbers[piece]) for piece in SPECIAL],
@@ -43,7 +44,7 @@ def tokenizer_json(model: bytes, numbers: Mapping[str, int]) -> dict[str, Any]:
                 {"type": "Fuse"},
             ],
         },
-        "model": _bpe(numbers, scores) if is_bpe else _unigram(numbers, scores, proto.trainer_spec.byte_fallback),
+        "model": {**segment(numbers, scores), "byte_fallback": trainer.byte_fallback},
     }
 
 
@@ -72,21 +73,10 @@ def _bpe(numbers: Mapping[str, int], scores: Mapping[str, float]) -> dict[str, A
         for cut in range(1, len(piece))
         if piece[:cut] in scores and piece[cut:] in scores
     ]
-    return {
-        "type": "BPE",
-        "unk_token": "<unk>",
-        "fuse_unk": True,
-        "byte_fallback": "<0x00>" in scores,
-        "vocab": dict(numbers),
-        "merges": merges,
-    }
+    return {"type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "vocab": dict(numbers), "merges": merges}
 
 
-def _unigram(numbers: Mapping[str, int], scores: Mapping[str, float], has_bytes: bool) -> dict[str, Any]:
+def _unigram(numbers: Mapping[str, int], scores: Mapping[str, float]) -> dict[str, Any]:
     ordered = sorted(numbers, key=lambda piece: numbers[piece])
-    return {
-        "type": "Unigram",
-        "unk_id": numbers["<unk>"],
-        "byte_fallback": has_bytes,
-        "vocab": [[piece, scores.get(piece, 0.0)] for piece in ordered],
-    }
+    vocabulary = [[piece, scores.get(piece, 0.0)] for piece in ordered]
+    return {"type": "Unigram", "unk_id": numbers["<unk>"], "vocab": vocabulary}
