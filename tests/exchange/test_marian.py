@@ -14,6 +14,7 @@ import yaml
 from typer.testing import CliRunner
 
 from alidade.cli import app
+from alidade.config import TrainConfig, TransformerSettings, load_config
 from alidade.errors import AlidadeError
 from alidade.exchange.importing import import_model
 from alidade.model_folder import load_model_folder
@@ -151,7 +152,13 @@ def test_the_command(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 0
     assert "en to de" in result.stderr
-    assert 'source_start = "skipped"' in result.stdout
+    (tmp_path / "train.toml").write_text(result.stdout)
+    config = load_config(TrainConfig, tmp_path / "train.toml")
+    before = load_model_folder(tmp_path / "ours").description.lexical
+    assert isinstance(before, TransformerSettings)
+    assert isinstance(config.lexical, TransformerSettings)
+    assert config.lexical.conventions == before.conventions
+    assert config.training.init_from == tmp_path / "ours"
     translation = Translator(tmp_path / "ours").translate(sentences("en", 1)[0], dictionary={"man": "Mann"})
     assert translation.text
 

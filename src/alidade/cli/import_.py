@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from alidade.config import TransformerSettings
 
 
+LEARNING_RATE = 2e-4
+"""Of further training: low, since the model has learned already."""
+
+
 def import_(
     model: Annotated[
         Path,
@@ -51,17 +55,26 @@ def import_(
         target_language=target_language,
         target_tag=target_tag,
     )
-    typer.echo(_stage_two(imported.settings), nl=False)
+    typer.echo(_stage_two(imported.settings, output), nl=False)
     description = load_description(output)
     num_weights = sum(weight.size for weight in imported.weights.values()) / 1e6
     languages = f"{description.source.language} to {description.target.language}"
     typer.echo(f"written to {output}: {languages}, {num_weights:.1f} million weights", err=True)
 
 
-def _stage_two(settings: TransformerSettings) -> str:
-    """The settings of the second stage of training, as TOML."""
-    values = settings.model_dump(mode="json", exclude_defaults=True) | {
-        name: getattr(settings, name) for name in ("width", "feed_forward", "heads", "encoder_layers", "decoder_layers")
+def _stage_two(settings: TransformerSettings, base: Path) -> str:
+    """The settings of the second stage of training, as TOML: what `alidade train` needs beside a prepared corpus."""
+    shape = {name: getattr(settings, name) for name in ("width", "feed_forward", "heads")}
+    layers = {name: getattr(settings, name) for name in ("encoder_layers", "decoder_layers")}
+    sections = {
+        "lexical": {"kind": "transformer-aligned"}
+        | settings.model_dump(mode="json", exclude_defaults=True, exclude={"kind"})
+        | shape
+        | layers,
+        "alignment": {"kind": "transformer-jumps", "encoder": "lexical", **shape, "decoder_layers": 2},
+        "training": {"corpus": "corpus", "folder": "run", "init_from": str(base), "learning_rate": LEARNING_RATE},
     }
-    lines = [f"{name} = {json.dumps(value)}" for name, value in values.items()]
-    return "\n".join(["[lexical]", 'kind = "transformer-aligned"', *lines, ""])
+    return "\n".join(
+        "".join([f"[{name}]\n", *[f"{key} = {json.dumps(value)}\n" for key, value in values.items()]])
+        for name, values in sections.items()
+    )
