@@ -81,6 +81,15 @@ def test_batches_are_of_like_length_and_of_one_work(queue: Queue) -> None:
     assert Upper.batches[1:] == [["a", "b", "c", "d"], long, ["e"]]
 
 
+def test_nobody_is_overtaken_for_long(queue: Queue) -> None:
+    """Each of the first three finds its like further back; the fourth goes no later than a batch after its turn."""
+    hold(queue)
+    small, medium, large = "s" * 10, "m" * 100, "l" * 1000
+    results(submit(queue, small, medium, large, "x" * 2000, *[small] * 3, *[medium] * 3, *[large] * 3))
+    assert Upper.batches[1] == [small] * 4
+    assert "x" * 2000 in Upper.batches[2]
+
+
 def test_workers_share_what_waits() -> None:
     """So that the second has something to do when the first has taken its batch."""
     Upper.batches, Upper.may_work = [], threading.Event()

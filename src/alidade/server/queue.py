@@ -62,6 +62,8 @@ class Job:
     arrival: float = field(default_factory=time.monotonic)
     num_lost: int = 0
     """How many workers were lost with it."""
+    due: int = 0
+    """The number of the batch from which on its length matters no more: it has been overtaken enough."""
 
     @property
     def size(self) -> int:
@@ -88,6 +90,7 @@ class Queue:
         """What people wait for, and documents."""
         self._waiting_size = 0
         self._turns = itertools.count(1)
+        self._num_batches = 0
         self._num_busy = 0
         self._num_ready = 0
         self._is_closed = False
@@ -132,7 +135,10 @@ class Queue:
                 if is_full or self._waiting_size + size > self._limits.waiting_characters:
                     raise QueueFullError
                 self._waiting_size += size
-            self._waiting[is_background].extend(jobs)
+            lane = self._waiting[is_background]
+            for position, job in enumerate(jobs, start=len(lane)):
+                job.due = self._num_batches + position // self._batch_size + 1
+            lane.extend(jobs)
             self._changed.notify_all()
         return [job.future for job in jobs]
 
@@ -241,14 +247,18 @@ class Queue:
         return oldest + FILLING_SECONDS - time.monotonic()
 
     def _choose(self, lane: deque[Job]) -> list[Job]:
-        """The oldest text, and those most like it in length: a worker's share of what waits."""
+        """The oldest text, those that have been overtaken, and those most like it in length: a worker's share.
+
+        In turn a text would be in the batch of its place in the queue; others may go before it for one batch more.
+        """
+        self._num_batches += 1
         oldest = lane[0]
         if oldest.num_lost:
             lane.popleft()
             self._left(oldest)
             return [oldest]
         alike = [job for job in itertools.islice(lane, LOOKED_AT) if job.work == oldest.work and job is not oldest]
-        alike.sort(key=lambda job: abs(job.size - oldest.size))
+        alike.sort(key=lambda job: (0, job.due) if job.due < self._num_batches else (1, abs(job.size - oldest.size)))
         batch, size = [oldest], oldest.size
         share = max(SHARE, math.ceil((len(alike) + 1) / len(self._threads)))
         for job in alike[: min(share, self._batch_size) - 1]:
