@@ -94,9 +94,12 @@ class Layers:
     def norm(self, x: Value, weights: Weights) -> Value:
         return self.graph.norm(x, weights["weight"], weights["bias"], self.shape.norm_epsilon)
 
-    def pre(self, x: Value, residual: Weights) -> Value:
-        """What a sublayer reads."""
-        return self.norm(x, residual.at("norm")) if self.shape.pre_norm else x
+    def pre_linear(self, x: Value, residual: Weights, weight: Floats, bias: Floats) -> Value:
+        """A sublayer's first linear layer, with the norm before it if that is where norms are."""
+        if not self.shape.pre_norm:
+            return self.graph.linear(x, weight, bias)
+        norm = residual.at("norm")
+        return self.graph.norm_linear(x, norm["weight"], norm["bias"], self.shape.norm_epsilon, weight, bias)
 
     def queries(self, x: Value, residual: Weights, weights: Weights) -> Value:
         """Queries, and whatever stands beside them, from what a sublayer reads; attention's scale is theirs already."""
@@ -104,7 +107,7 @@ class Layers:
         scale = np.float32(self.shape.head_width**-0.5)
         weight[: self.shape.width] *= scale
         bias[: self.shape.width] *= scale
-        return self.graph.linear(self.pre(x, residual), weight, bias)
+        return self.pre_linear(x, residual, weight, bias)
 
     def post(self, x: Value, y: Value, residual: Weights) -> Value:
         """What the next sublayer gets."""
@@ -117,8 +120,10 @@ class Layers:
 
     def feed(self, x: Value, layer: Weights) -> Value:
         """The feed-forward sublayer."""
-        expanded = self.linear(self.pre(x, layer.at("feed_forward_residual")), layer.at("feed_forward.expand"))
-        hidden = self._activate(expanded)
+        expand = layer.at("feed_forward.expand")
+        hidden = self._activate(
+            self.pre_linear(x, layer.at("feed_forward_residual"), expand["weight"], expand["bias"])
+        )
         return self.post(x, self.linear(hidden, layer.at("feed_forward.contract")), layer.at("feed_forward_residual"))
 
     def _activate(self, x: Value) -> Value:
