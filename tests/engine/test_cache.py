@@ -8,7 +8,7 @@ import pytest
 from alidade.engine.cache import DROP_EVERY, FIRST_ROOM, MASKED, Ancestors, Cache, Grid
 from alidade.search.roles import Ints
 
-BEAM, HEADS, HEAD_WIDTH = 4, 2, 3
+BEAM, LAYERS, HEADS, HEAD_WIDTH = 4, 2, 2, 3
 WIDTH = HEADS * HEAD_WIDTH
 
 
@@ -16,7 +16,7 @@ class Pasts:
     """A cache whose keys are numbers that say of which step and hypothesis they are, and the pasts themselves."""
 
     def __init__(self, num_sentences: int) -> None:
-        self.ancestors, self.cache = Ancestors(num_sentences), Cache(num_sentences, HEADS, HEAD_WIDTH)
+        self.ancestors, self.cache = Ancestors(num_sentences), Cache(LAYERS, num_sentences, HEADS, HEAD_WIDTH)
         self.expected: list[list[list[int]]] = [[[]] for _ in range(num_sentences)]
         self.count = 0
         self.has_dropped = False
@@ -26,9 +26,8 @@ class Pasts:
         self.count += parents.size
         first = self.ancestors.num_used
         slots = self.ancestors.reorder(parents)
-        keys_values = np.repeat(numbers[:, :, None], 2 * WIDTH, axis=2).astype(np.float32)
-        keys_values[:, :, WIDTH:] *= -1
-        self.cache.write(first, keys_values, self.ancestors.room)
+        signs = np.repeat([[0.5, 1, -1], [0.5, 100, -100]], WIDTH).astype(np.float32)  # queries are not kept
+        self.cache.write(first, numbers[:, :, None] * signs, self.ancestors.room)
         if slots is not None:
             self.has_dropped = True
             self.cache.keep_slots(slots, self.ancestors.room)
@@ -43,13 +42,14 @@ class Pasts:
         self.expected = [self.expected[sentence] for sentence in sentences]
 
     def check(self) -> None:
-        assert self.cache.keys.shape[2] == self.ancestors.room
+        assert self.cache.of_layer[0]["keys_0"].shape[2] == self.ancestors.room
         for sentence, pasts in enumerate(self.expected):
             for cell, past in enumerate(pasts):
                 slots = np.flatnonzero(self.ancestors.mask[sentence, cell] == 0)
-                keys, values = (part[sentence][:, slots] for part in (self.cache.keys, self.cache.values))  # (H, n, d)
-                assert (keys == np.array(past)[None, :, None]).all()
-                assert (values == -np.array(past)[None, :, None]).all()
+                for layer, factor in enumerate([1, 100]):
+                    keys, values = [part[sentence][:, slots] for part in self.cache.of_layer[layer].values()]  # (H, n, d)
+                    assert (keys == factor * np.array(past)[None, :, None]).all()
+                    assert (values == -factor * np.array(past)[None, :, None]).all()
                 others = np.delete(self.ancestors.mask[sentence, cell], slots)
                 assert (others == MASKED).all()
 

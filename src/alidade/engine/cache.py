@@ -61,13 +61,13 @@ class Ancestors:
         Returns the slots to keep, (B, n'), if it is time to drop those that no hypothesis needs any more.
         """
         beam_size = parents.shape[1]
-        own = np.arange(beam_size)
         first = self.num_used
         self.num_used += beam_size
         self.step += 1
         if self.num_used > self.room:
             self._grow()
         self.mask = pick_hypotheses(self.mask, parents)
+        own = np.arange(beam_size)
         self.mask[:, own, first + own] = 0.0
         return self._drop() if self.step % _steps_between(beam_size) == 0 else None
 
@@ -98,46 +98,43 @@ def _steps_between(beam_size: int) -> int:
 
 
 class Cache:
-    """Keys and values of one layer for B sentences."""
+    """Keys and values of all layers of a decoder for B sentences."""
 
-    def __init__(self, num_sentences: int, num_heads: int, head_width: int) -> None:
-        self._keys_values: Floats = np.zeros((2, num_sentences, num_heads, FIRST_ROOM, head_width), dtype=np.float32)
+    def __init__(self, num_layers: int, num_sentences: int, num_heads: int, head_width: int) -> None:
+        self._move(np.zeros((num_layers, 2, num_sentences, num_heads, FIRST_ROOM, head_width), dtype=np.float32))
 
-    @property
-    def keys(self) -> Floats:
-        """(B, H, n, d)"""
-        keys: Floats = self._keys_values[0]
-        return keys
+    def _move(self, slots: Floats) -> None:
+        """slots: (L, 2, B, H, n, d), L layers."""
+        self._slots = slots
+        self.of_layer = [
+            {f"keys_{number}": keys, f"values_{number}": values} for number, (keys, values) in enumerate(slots)
+        ]
+        """What each layer's graph reads: keys and values, (B, H, n, d)."""
 
-    @property
-    def values(self) -> Floats:
-        values: Floats = self._keys_values[1]
-        return values
-
-    def write(self, first: int, keys_values: Floats, room: int) -> None:
-        """keys_values: (B, K, 2 * D), side by side, into the slots from `first` on; room: for so many slots."""
-        room = max(room, first + keys_values.shape[1])
-        if room > self._keys_values.shape[3]:
-            self._grow(first, room)
-        _, num_sentences, num_heads, _, head_width = self._keys_values.shape
-        by_heads = keys_values.reshape(num_sentences, -1, 2, num_heads, head_width).transpose(2, 0, 3, 1, 4)
-        self._keys_values[:, :, :, first : first + by_heads.shape[3]] = by_heads
-
-    def _grow(self, num_used: int, room: int) -> None:
-        old = self._keys_values
-        self._keys_values = np.zeros((*old.shape[:3], room, old.shape[4]), dtype=np.float32)
-        self._keys_values[:, :, :, :num_used] = old[:, :, :, :num_used]
+    def write(self, first: int, inputs: Floats, room: int) -> None:
+        """inputs: (B, K, L * 3 * D), of each layer queries, keys and values side by side; the latter two go into the
+        slots from `first` on. room: for so many slots."""
+        beam_size = inputs.shape[1]
+        if first + beam_size > self._slots.shape[4]:
+            self._move(self._with_room(self._slots[:, :, :, :, :first], max(room, first + beam_size)))
+        num_layers, _, num_sentences, num_heads, _, head_width = self._slots.shape
+        parts = inputs.reshape(num_sentences, beam_size, num_layers, 3, num_heads, head_width)[:, :, :, 1:]
+        self._slots[:, :, :, :, first : first + beam_size] = parts.transpose(2, 3, 0, 4, 1, 5)
 
     def keep_slots(self, slots: Ints, room: int) -> None:
         """slots: (B, n'), the ones that are still needed; room: for how many slots."""
-        old = self._keys_values
-        self._keys_values = np.zeros((*old.shape[:3], room, old.shape[4]), dtype=np.float32)
-        sentences, heads = np.arange(len(slots))[:, None, None], np.arange(old.shape[2])[None, :, None]
-        for part in (0, 1):
-            self._keys_values[part][:, :, : slots.shape[1]] = old[part][sentences, heads, slots[:, None]]
+        layers, parts, sentences, heads = np.ogrid[tuple([slice(size) for size in self._slots.shape[:4]])]
+        places = layers[..., None], parts[..., None], sentences[..., None], heads[..., None], slots[None, None, :, None]
+        self._move(self._with_room(self._slots[places], room))
+
+    def _with_room(self, slots: Floats, room: int) -> Floats:
+        """The same with slots to spare; they are zero, since what the mask hides must still be a number."""
+        roomy = np.zeros((*slots.shape[:4], room, slots.shape[5]), dtype=np.float32)
+        roomy[:, :, :, :, : slots.shape[4]] = slots
+        return roomy
 
     def keep(self, sentences: Ints) -> None:
-        self._keys_values = np.ascontiguousarray(self._keys_values[:, sentences])
+        self._move(np.ascontiguousarray(self._slots[:, :, sentences]))
 
 
 class Grid:

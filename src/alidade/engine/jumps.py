@@ -67,13 +67,13 @@ class AlignmentTransformer:
         x = graph.input("x", np.float32, ["B", "K", self.shape.width])
         previous_states = graph.input("previous_states", np.float32, ["B", "K", self.shape.width])
         mask = graph.input("mask", np.float32, ["B", 1, "K", "n"])
-        keys_values = []
+        read = []
         for number in range(self.num_layers):
             layer = weights.at(f"layers.{number}")
             slots = self.shape.by_heads("n")
             keys, values = [graph.input(f"{part}_{number}", np.float32, slots) for part in ("keys", "values")]
             inputs = layers.queries(x, layer.at("self_residual"), layer.at("self_attention.inputs"))
-            keys_values.append(layers.keys_values(inputs))
+            read.append(inputs)
             context = layers.linear(
                 layers.attend_history(inputs, keys, values, mask), layer.at("self_attention.output")
             )
@@ -81,8 +81,7 @@ class AlignmentTransformer:
             x = layers.feed(layers.post(x, previous_states, layer.at("source_residual")), layer)
         jump_logits = layers.linear(layers.final_norm(x, weights), weights.at("output"))
         write_position_logp(graph, jump_logits, self.max_jump)
-        for number, of_layer in enumerate(keys_values):
-            graph.output(f"keys_values_{number}", of_layer)
+        graph.output("inputs", graph.Concat(*read, axis=-1))
         return graph
 
 
@@ -141,11 +140,11 @@ class AlignmentState:
         }
         for number in range(self._model.num_layers):
             inputs |= self._history.of_layer(number)
-        logp, *self._keys_values = self._model.advance(inputs)
+        logp, self._inputs = self._model.advance(inputs)
         return logp
 
     def commit(self, parents: Ints) -> None:
-        self._history.commit(parents, [pick_hypotheses(part, parents) for part in self._keys_values])
+        self._history.commit(parents, pick_hypotheses(self._inputs, parents))
 
     def keep(self, sentences: Ints) -> None:
         self._states = self._states[sentences]

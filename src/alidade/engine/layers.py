@@ -8,7 +8,6 @@ Dimensions: B sentences, K beam, T queries of a sentence, S source, n slots, D w
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -137,6 +136,13 @@ class Layers:
         """(B, T, D) -> (B, H, T, d)"""
         return Value(self.graph.Transpose(self.graph.reshape(x, 0, 0, self.shape.heads, -1), perm=[0, 2, 1, 3]))
 
+    def split_inputs(self, inputs: Value) -> list[Value]:
+        """Queries, keys and values from what stands side by side: (B, T, 3 * D) -> three times (B, H, T, d)."""
+        graph = self.graph
+        by_heads = graph.Transpose(graph.reshape(inputs, 0, 0, 3 * self.shape.heads, -1), perm=[0, 2, 1, 3])
+        parts: list[Value] = graph.op("Split", by_heads, num_outputs=3, axis=1)
+        return parts
+
     def join_heads(self, x: Value) -> Value:
         """(B, H, T, d) -> (B, T, D)"""
         return self.graph.reshape(self.graph.Transpose(x, perm=[0, 2, 1, 3]), 0, 0, self.shape.width)
@@ -151,7 +157,7 @@ class Layers:
         for number in range(num_layers):
             layer = weights.at(f"layers.{number}")
             inputs = self.queries(x, layer.at("self_residual"), layer.at("self_attention.inputs"))
-            queries, keys, values = [self.split_heads(p) for p in graph.op("Split", inputs, num_outputs=3, axis=-1)]
+            queries, keys, values = self.split_inputs(inputs)
             attention = graph.Softmax(graph.Add(self.multiply_keys(queries, keys), mask), axis=-1)
             context = self.linear(self.join_heads(graph.MatMul(attention, values)), layer.at("self_attention.output"))
             x = self.feed(self.post(x, context, layer.at("self_residual")), layer)
@@ -164,9 +170,7 @@ class Layers:
         (B, 1, T, n). Returns (B, T, D).
         """
         graph = self.graph
-        queries, own_keys, own_values = [
-            self.split_heads(part) for part in graph.op("Split", inputs, num_outputs=3, axis=-1)
-        ]
+        queries, own_keys, own_values = self.split_inputs(inputs)
         energies = graph.Add(self.multiply_keys(queries, keys), mask)  # (B, H, T, n)
         own = graph.ReduceSum(graph.Mul(queries, own_keys), graph.ints(-1), keepdims=1)  # (B, H, T, 1)
         weights = graph.Softmax(graph.Concat(energies, own, axis=-1), axis=-1)
@@ -182,12 +186,6 @@ class Layers:
         attention = graph.Softmax(graph.Add(energies, mask), axis=-1)  # (B, H, T, S)
         context = self.join_heads(graph.MatMul(attention, values))
         return context, Value(graph.ReduceSum(attention, graph.ints(1), keepdims=0))
-
-    def keys_values(self, inputs: Value) -> Value:
-        """What a slot remembers, side by side: (..., 3 * D) -> (..., 2 * D)."""
-        return Value(
-            self.graph.Slice(inputs, self.graph.ints(self.shape.width), self.graph.ints(2**31), self.graph.ints(-1))
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,11 +220,11 @@ def with_start(source: Ints, start: SourceStart) -> Ints:
 
 
 class History:
-    """The caches of all layers of a decoder, and the mask that they share."""
+    """The cache of a decoder, and the mask that its layers share."""
 
     def __init__(self, shape: Shape, num_layers: int, num_sentences: int) -> None:
         self._ancestors = Ancestors(num_sentences)
-        self._caches = [Cache(num_sentences, shape.heads, shape.head_width) for _ in range(num_layers)]
+        self._cache = Cache(num_layers, num_sentences, shape.heads, shape.head_width)
 
     @property
     def step(self) -> int:
@@ -237,23 +235,22 @@ class History:
         """(B, K, n)"""
         return self._ancestors.mask
 
-    def of_layer(self, number: int) -> dict[str, Array]:
+    def of_layer(self, number: int) -> dict[str, Floats]:
         """What a layer's graph reads."""
-        return {f"keys_{number}": self._caches[number].keys, f"values_{number}": self._caches[number].values}
+        return self._cache.of_layer[number]
 
-    def commit(self, parents: Ints, keys_values: Sequence[Floats]) -> None:
-        """keys_values: of each layer, (B, K, 2 * D), of the step that made the next beam's hypotheses."""
+    def commit(self, parents: Ints, inputs: Floats) -> None:
+        """inputs: (B, K, layers * 3 * D), what the layers' self-attention read in the step that made the next beam's
+        hypotheses."""
         first = self._ancestors.num_used
         slots = self._ancestors.reorder(parents)
-        for cache, of_layer in zip(self._caches, keys_values, strict=True):
-            cache.write(first, of_layer, self._ancestors.room)
-            if slots is not None:
-                cache.keep_slots(slots, self._ancestors.room)
+        self._cache.write(first, inputs, self._ancestors.room)
+        if slots is not None:
+            self._cache.keep_slots(slots, self._ancestors.room)
 
     def keep(self, sentences: Ints) -> None:
         self._ancestors.keep(sentences)
-        for cache in self._caches:
-            cache.keep(sentences)
+        self._cache.keep(sentences)
 
 
 def pick_states(states: Floats, positions: Ints) -> Floats:

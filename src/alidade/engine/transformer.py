@@ -35,6 +35,10 @@ from alidade.engine.weights import Weights
 from alidade.search.roles import Asked, RowPieces
 
 
+HANDED_OUT = ["x_out", "attention", "inputs"]
+"""What the step's graphs give: features of rows, attention, and what self-attention read, for the cache."""
+
+
 class LexicalTransformer:
     """`transformer` and `transformer-aligned` in the lexical role."""
 
@@ -51,6 +55,7 @@ class LexicalTransformer:
         self.first_assisted = min(self.assisted, default=self.num_layers)
         self.num_shared = min(self.first_assisted + 1, self.num_layers)
         """Layers that keep one key and value a hypothesis; those above have them for each row."""
+        self.row_layers = range(self.num_shared, self.num_layers)
         self._precision: Precision = precision
         source = weights["encoder.embedding.weight"]
         target = weights.or_tied("decoder.embedding.weight", source)
@@ -111,16 +116,11 @@ class LexicalTransformer:
             return advance.graph, None
         evaluate = _RowStep(self)
         x = evaluate.begin()
-        for number in range(self.num_shared, self.num_layers):
+        for number in self.row_layers:
             x = evaluate.upper_layer(number, x)
         evaluate.graph.output("x_out", x)
         evaluate.finish()
         return advance.graph, evaluate.graph
-
-    def slot_names(self, shared: bool) -> list[str]:
-        """What the caches of the layers file after a step: of those that work once a hypothesis, or once a row."""
-        layers = range(self.num_shared) if shared else range(self.num_shared, self.num_layers)
-        return [f"keys_values_{number}" for number in layers]
 
     def layer_weights(self, number: int) -> Weights:
         return self._weights.at(f"decoder.layers.{number}")
@@ -141,6 +141,7 @@ class _Step:
         self._mask: Value | None = None
         self._source_mask: Value | None = None
         self._attention: list[Value] = []
+        self._inputs: list[Value] = []
 
     @property
     def mask(self) -> Value:
@@ -157,11 +158,10 @@ class _Step:
         return self._source_mask
 
     def inputs(self, number: int, x: Value) -> Value:
-        """Queries, keys and values, whose latter two are handed out for the cache."""
+        """Queries, keys and values, which are handed out for the cache."""
         layer = self.model.layer_weights(number)
-        inputs = self.layers.queries(x, layer.at("self_residual"), layer.at("self_attention.inputs"))
-        self.graph.output(f"keys_values_{number}", self.layers.keys_values(inputs))
-        return inputs
+        self._inputs.append(self.layers.queries(x, layer.at("self_residual"), layer.at("self_attention.inputs")))
+        return self._inputs[-1]
 
     def history(self, number: int, inputs: Value) -> Value:
         """Self-attention's context, in the grid: (B, T, 3 * D) -> (B, T, D)."""
@@ -202,9 +202,10 @@ class _Step:
         return self.layers.feed(self.layers.post(x, context, layer.at("source_residual")), layer)
 
     def finish(self) -> None:
-        """Hand out the attention, summed over layers and heads: (B, T, S)."""
+        """Hand out the attention, summed over layers and heads, (B, T, S), and what self-attention read."""
         if self._attention:
             self.graph.output("attention", self.graph.sum(self._attention))
+            self.graph.output("inputs", self.graph.Concat(*self._inputs, axis=-1))
 
 
 class _RowStep(_Step):
@@ -216,8 +217,7 @@ class _RowStep(_Step):
         self._hypotheses = graph.input("hypotheses", np.int64, ["R"])
         self._source_cells = graph.input("source_cells", np.int64, ["R"])
         self._x = graph.input("x", np.float32, ["N", width])
-        self._has_rows = model.num_shared < model.num_layers
-        if self._has_rows:
+        if model.row_layers:
             self._rows = graph.input("rows", np.int64, ["B", "G"])
             self._cells = graph.input("cells", np.int64, ["R"])
 
@@ -261,33 +261,29 @@ class LexicalState:
     def __init__(self, model: LexicalTransformer, memory: Memory) -> None:
         self._model, self._memory = model, memory
         self._history = History(model.shape, model.num_layers, len(memory.lengths))
-        self._rows: list[list[Floats]] = [[] for _ in range(model.num_layers)]
-        """Keys and values of this step, for each layer and each round of rows."""
+        self._rounds: list[Floats] = []
+        """What the layers that work once a row have read in this step, in each round of rows."""
 
     def advance(self, pieces: Ints) -> None:
         """Take in e_{i-1}, (B, K). An assisted model computes what no position changes; a baseline waits."""
-        model = self._model
         self._num_hypotheses = pieces.shape[1]
-        self._embedded = model.embedding.step(pieces, self._history.step)
-        for rounds in self._rows:
-            rounds.clear()
-        if model.is_assisted:
-            inputs = self._inputs(range(model.num_shared), self._history.mask) | {"x": self._embedded}
-            self._x, attention, *keys_values = model.advance(inputs, ["x_out", "attention", *model.slot_names(True)])
-            self._hypothesis_attention = attention.reshape(-1, attention.shape[2])
-            self._remember(0, keys_values)
+        self._embedded = self._model.embedding.step(pieces, self._history.step)
+        self._rounds.clear()
+        if self._model.is_assisted:
+            self._x = self._step_hypotheses()
+
+    def _step_hypotheses(self) -> Floats:
+        model = self._model
+        inputs = self._inputs(range(model.num_shared), self._history.mask) | {"x": self._embedded}
+        x, attention, self._read = model.advance(inputs, HANDED_OUT)
+        self._attention = self._hypothesis_attention = attention.reshape(-1, attention.shape[2])
+        return x
 
     def evaluate(self, hypotheses: Ints, positions: Ints, num_best: int, asked: Asked) -> RowPieces:
-        if self._model.is_assisted:
-            return self._evaluate_rows(hypotheses, positions, num_best, asked)
-        model = self._model
-        inputs = self._inputs(range(model.num_layers), self._history.mask) | {"x": self._embedded}
-        x, attention, *keys_values = model.features(inputs, ["x_out", "attention", *model.slot_names(True)])
-        self._remember(0, keys_values)
-        self._attention = attention.reshape(-1, attention.shape[2])
-        return model.output(x, num_best, asked)
+        x = self._step_rows(hypotheses, positions) if self._model.is_assisted else self._step_hypotheses()
+        return self._model.output(x, num_best, asked)
 
-    def _evaluate_rows(self, hypotheses: Ints, positions: Ints, num_best: int, asked: Asked) -> RowPieces:
+    def _step_rows(self, hypotheses: Ints, positions: Ints) -> Floats:
         model, arrays = self._model, self._memory.arrays
         sentences = hypotheses // self._num_hypotheses
         source_length = arrays["source_mask"].shape[3]
@@ -298,19 +294,18 @@ class LexicalState:
             **{f"aligned_{number}": arrays[f"aligned_{number}"] for number in model.assisted},
         }
         attention = self._hypothesis_attention[hypotheses]
-        names: list[str] = []
-        if row_layers := range(model.num_shared, model.num_layers):
+        if model.row_layers:
             grid = Grid(sentences, len(self._memory.lengths))
             mask = self._history.mask.reshape(-1, self._history.mask.shape[2])[hypotheses[grid.rows]]
-            inputs |= self._inputs(row_layers, mask) | {"rows": grid.rows, "cells": grid.cells}
-            names = ["attention", *model.slot_names(False)]
-        x, *others = model.features(inputs, ["x_out", *names])
-        if row_layers:
-            attention = attention + others[0].reshape(-1, source_length)[grid.cells]
-            self._remember(model.num_shared, others[1:])
+            inputs |= self._inputs(model.row_layers, mask) | {"rows": grid.rows, "cells": grid.cells}
+            x, more_attention, read = model.features(inputs, HANDED_OUT)
+            attention += more_attention.reshape(-1, source_length)[grid.cells]
+            self._rounds.append(read)
+        else:
+            (x,) = model.features(inputs)
         attention[np.arange(len(positions)), positions] += len(model.assisted)
         self._attention = attention
-        return model.output(x, num_best, asked)
+        return x
 
     def _inputs(self, layers: Iterable[int], mask: Floats) -> dict[str, Array]:
         arrays = self._memory.arrays
@@ -321,18 +316,15 @@ class LexicalState:
             inputs[f"source_values_{number}"] = arrays[f"source_values_{number}"]
         return inputs
 
-    def _remember(self, first: int, keys_values: Iterable[Floats]) -> None:
-        for number, of_layer in enumerate(keys_values, start=first):
-            self._rows[number].append(of_layer)
-
     def attention(self) -> Floats:
         return self._attention
 
     def commit(self, rows: Ints, parents: Ints) -> None:
-        shared = self._model.num_shared
-        by_hypothesis = [pick_hypotheses(rounds[0], parents) for rounds in self._rows[:shared]]
-        by_row = [(rounds[0] if len(rounds) == 1 else np.concatenate(rounds))[rows] for rounds in self._rows[shared:]]
-        self._history.commit(parents, [*by_hypothesis, *by_row])
+        read: Floats = pick_hypotheses(self._read, parents)
+        if self._rounds:
+            of_rows = self._rounds[0] if len(self._rounds) == 1 else np.concatenate(self._rounds)
+            read = np.concatenate([read, of_rows[rows]], axis=2)
+        self._history.commit(parents, read)
 
     def keep(self, sentences: Ints) -> None:
         self._memory = self._memory.keep(sentences)
