@@ -172,7 +172,7 @@ class _BatchSearch:
         found = self._lexical.evaluate(hypotheses, positions, num_best, _join(questions))
         attention = self._lexical.attention()
         proposed = Proposals(found.pieces, found.logp, found.end_logp)
-        proposed.logp[proposed.pieces < NUM_SPECIAL] = -np.inf
+        np.copyto(proposed.logp, -np.inf, where=proposed.pieces < NUM_SPECIAL)
         first = 0
         for restriction, question in zip(self._restrictions, questions, strict=True):
             last = first + len(question.rows)
@@ -188,14 +188,14 @@ class _BatchSearch:
             end_scores[~is_end] = -np.inf
         return EvaluatedRows(
             pairs,
-            hypotheses,
-            positions,
+            *rows,
             scores,
             proposed.pieces,
             proposed.logp,
             end_scores,
             proposed.end_logp,
             attention,
+            has_one_each=self._alignment is None,
         )
 
     def _choose_beam(self, candidates: Candidates) -> None:
@@ -205,8 +205,8 @@ class _BatchSearch:
         if not self._endings.live:
             return
         self._history.append(beam, attention)
-        # What has nothing left to write is dead.
-        beam = beam._replace(pieces=np.where(beam.scores == -np.inf, PAD, beam.pieces))
+        if beam.scores[:, -1].min() == -np.inf:  # what has nothing left to write is dead
+            beam = beam._replace(pieces=np.where(beam.scores == -np.inf, PAD, beam.pieces))
         self._scores, self._pieces, self._positions = beam.scores, beam.pieces, beam.positions
         self._lexical.commit(rows, beam.parents)
         if self._alignment is not None:
@@ -221,7 +221,7 @@ class _BatchSearch:
         """Trace the hypotheses of the sentences that end in this step; nothing of them lives on."""
         end_scores, end_logp = candidates.ends()
         beam_scores = beam.scores.tolist()
-        if self._endings.may_finish(self._step, beam_scores, end_scores.tolist()):
+        if self._endings.may_finish(self._step, beam_scores, end_scores.max(axis=1).tolist()):
             self._endings.note(self._step, beam.ranked_with(self._ends(end_scores, end_logp)), self._settle)
         if self._settings.stopping == "shrinking":
             self._endings.leave_places_empty(beam.scores)
@@ -292,6 +292,7 @@ class EvaluatedRows:
     """(R,) pair numbers, ascending."""
     hypotheses: Ints
     positions: Ints
+    sentences: Ints
     scores: Floats
     """(R, k) the hypothesis's score with this position and piece."""
     pieces: Ints
@@ -304,6 +305,8 @@ class EvaluatedRows:
     """(R,) log p_lex of `</s>`."""
     attention: Floats
     """(R, S)"""
+    has_one_each: bool = False
+    """Whether the rows are the hypotheses of the grid, as in baselines."""
     numbers: Ints | None = None
     """(R,) the lexical state's numbers of the rows, in the order of evaluation; None: 0 .. R-1."""
 
@@ -316,6 +319,7 @@ class EvaluatedRows:
             pairs=pairs[order],
             hypotheses=np.concatenate([self.hypotheses, later.hypotheses])[order],
             positions=np.concatenate([self.positions, later.positions])[order],
+            sentences=np.concatenate([self.sentences, later.sentences])[order],
             scores=np.concatenate([_widen(self.scores, most), _widen(later.scores, most)])[order],
             pieces=np.concatenate([_widen(self.pieces, most), _widen(later.pieces, most)])[order],
             logp=np.concatenate([_widen(self.logp, most), _widen(later.logp, most)])[order],
@@ -346,18 +350,18 @@ class Candidates:
         """grid: B and the present K."""
         self._rows = rows
         self._num_sentences, self._num_hypotheses = grid
-        sentences = rows.hypotheses // self._num_hypotheses
-        self.num_rows: Ints = np.bincount(sentences, minlength=self._num_sentences)
+        self.num_rows: Ints = np.bincount(rows.sentences, minlength=self._num_sentences)
         """(B,)"""
         self._first: Ints = np.cumsum(self.num_rows) - self.num_rows
-        self._scores = self._lay_out(sentences)
+        self._scores = self._lay_out()
 
-    def _lay_out(self, sentences: Ints) -> Floats:
+    def _lay_out(self) -> Floats:
         """(B, N)"""
         scores, num_pieces = self._rows.scores, self._rows.scores.shape[1]
         most = int(self.num_rows.max())
         if len(scores) == self._num_sentences * most:
             return scores.reshape(self._num_sentences, -1)
+        sentences = self._rows.sentences
         laid_out = np.full((self._num_sentences, most, num_pieces), -np.inf, dtype=np.float32)
         laid_out[sentences, np.arange(len(scores)) - self._first[sentences]] = scores
         return laid_out.reshape(self._num_sentences, -1)
@@ -372,27 +376,30 @@ class Candidates:
         """The next beam, the best first; the lexical state's rows that make it, (B, K); their attention, (B, K, S)."""
         rows, num_pieces = self._rows, self._rows.scores.shape[1]
         places = rank(self._scores)[:, :beam_size]  # (B, K)
-        if places.shape[1] < beam_size:
-            places = np.pad(places, ((0, 0), (0, beam_size - places.shape[1])), mode="edge")
-        scores = self._scores[np.arange(len(places))[:, None], places]
-        scores[:, self._scores.shape[1] :] = -np.inf
+        num_places = places.shape[1]
+        if num_places < beam_size:
+            places = np.pad(places, ((0, 0), (0, beam_size - num_places)), mode="edge")
+        scores = np.take_along_axis(self._scores, places, axis=1)
+        scores[:, num_places:] = -np.inf
         of_sentence, piece = np.divmod(places, num_pieces)
         row = np.minimum(self._first[:, None] + of_sentence, len(rows.pairs) - 1)  # any where there is none
-        hypotheses = rows.hypotheses[row]
-        logp = rows.logp[row, piece]
+        cell = row * num_pieces + piece
+        logp = rows.logp.ravel().take(cell)
         beam = Beam(
             scores=scores,
-            parents=hypotheses % self._num_hypotheses,
-            pieces=rows.pieces[row, piece],
-            positions=rows.positions[row],
+            parents=rows.hypotheses.take(row) % self._num_hypotheses,
+            pieces=rows.pieces.ravel().take(cell),
+            positions=rows.positions.take(row),
             lexical_logp=logp,
-            alignment_logp=logp if position_logp is None else position_logp.ravel()[rows.pairs[row]],
+            alignment_logp=logp if position_logp is None else position_logp.ravel().take(rows.pairs.take(row)),
         )
-        return beam, row if rows.numbers is None else rows.numbers[row], rows.attention[row]
+        return beam, row if rows.numbers is None else rows.numbers.take(row), rows.attention.take(row, axis=0)
 
     def ends(self) -> tuple[Floats, Floats]:
         """The score and log p_lex of each hypothesis's `</s>`, (B, K) both; -inf where it was not evaluated."""
         shape, rows = (self._num_sentences, self._num_hypotheses), self._rows
+        if rows.has_one_each:
+            return rows.end_scores.reshape(shape), rows.end_logp.reshape(shape)
         scores, logp = np.full(shape, -np.inf, dtype=np.float32), np.full(shape, -np.inf, dtype=np.float32)
         can_end = np.flatnonzero(rows.end_scores > -np.inf)
         scores.ravel()[rows.hypotheses[can_end]] = rows.end_scores[can_end]

@@ -130,10 +130,13 @@ class Endings:
     def best(self, sentence: int) -> list[Ending]:
         return self._of_sentence[sentence].best()
 
-    def may_finish(self, step: int, beam_scores: Scores, end_scores: Scores) -> bool:
-        """Whether some hypothesis may finish in this step; scores of the next beam, the best first, and of `</s>`."""
+    def may_finish(self, step: int, beam_scores: Scores, best_end_scores: Sequence[float]) -> bool:
+        """Whether some hypothesis may finish in this step.
+
+        beam_scores: of the next beam, the best first; best_end_scores: of the best `</s>` of each sentence.
+        """
         return any(
-            step + 1 >= self._of_sentence[sentence].max_length or max(end_scores[row]) > beam_scores[row][-1]
+            step + 1 >= self._of_sentence[sentence].max_length or best_end_scores[row] > beam_scores[row][-1]
             for row, sentence in self.live.items()
         )
 

@@ -24,10 +24,10 @@ from alidade.config import SearchSettings
 from alidade.search.roles import NO_INTS, Bools, Floats, Ints
 
 LARGE_BATCH = 8
-MOST_FIRST = 2
-MOST_FIRST_SMALL = 3
-"""The first round has from K pairs of a sentence to this many times K, and to more in small batches, where a call of
-the model costs more than its rows."""
+FIRST = 1, 2
+FIRST_SMALL = 2, 4
+"""The first round has from so many to so many times K pairs of a sentence; more in small batches, where a second call of
+the model costs as much as twenty rows (experiments/LOG.md)."""
 WORTH_SKIPPING = 1.0
 """So many pairs of a sentence must have been skippable in the step before, or all picked ones are evaluated at once."""
 
@@ -126,13 +126,15 @@ class BestFirst:
     def __init__(self, picker: Picker, beam_size: int) -> None:
         self._picker = picker
         self._beam_size = beam_size
-        self._num_first = beam_size
+        self._num_first = 0
         self._takes_all = False
 
     def first(self, position_logp: Floats, bounds: Floats) -> Ints:
         is_picked = self._picker(position_logp, bounds > -np.inf).reshape(len(bounds), -1)  # (B, K * S)
         self.num_picked = is_picked.sum(axis=1)
         self._bounds = np.where(is_picked, bounds.reshape(len(bounds), -1), -np.inf)
+        fewest, most = FIRST if len(bounds) >= LARGE_BATCH else FIRST_SMALL
+        self._num_first = min(max(self._num_first, fewest * self._beam_size), most * self._beam_size)
         self._evaluated = np.flatnonzero(is_picked) if self._takes_all else self._best_pairs()
         return self._evaluated
 
@@ -149,9 +151,8 @@ class BestFirst:
     def second(self, to_beat: Callable[[], Floats]) -> Ints:
         # A bound that only equals what is to be beaten may win the tie, as it would without pruning.
         matters = (self._bounds >= to_beat()) & (self._bounds > -np.inf)
-        most = self._beam_size * (MOST_FIRST if len(matters) >= LARGE_BATCH else MOST_FIRST_SMALL)
         num_mattering = matters.sum(axis=1)
-        self._num_first = min(max(self._beam_size, int(num_mattering.max())), most)
+        self._num_first = int(num_mattering.max())
         self._takes_all = int((self.num_picked - num_mattering).sum()) < WORTH_SKIPPING * len(matters)
         matters.ravel()[self._evaluated] = False
         return np.flatnonzero(matters)
