@@ -4,8 +4,8 @@
     translation = translator.translate("A man is sleeping.")
     print(translation.text, translation.alignment)
 
-A text becomes pieces (`text/`), in several parts if it is long; the search finds the best translations of each part
-(`search/`), held to the dictionary if there is one; the pieces' positions become links of words
+A text becomes pieces, in several parts if it is long (`parts.py`); the search finds the best translations of each part
+(`part_search.py`), held to the dictionary if there is one; the pieces' positions become links of words
 (`alignment/positions.py`); and the parts become one `Translation` again. `translate_lines` does so for a stream of any
 length, in several processes if wanted.
 """
@@ -15,17 +15,14 @@ from __future__ import annotations
 import copy
 import ctypes
 import functools
-import itertools
 import multiprocessing
 import os
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, Unpack, get_args
-
-import regex
 
 from alidade.alignment.links import Alignment
 from alidade.alignment.positions import (
@@ -36,36 +33,28 @@ from alidade.alignment.positions import (
     shares_of_words,
 )
 from alidade.config import NormalisationSettings, SearchSettings, parse_settings
-from alidade.dictionary.draft import Draft
 from alidade.dictionary.entries import Dictionary, Entry
 from alidade.dictionary.given import DictionaryLike, read_dictionary
-from alidade.dictionary.matching import Match, find_matches
-from alidade.dictionary.rules import SentenceRules, WordBorders
+from alidade.dictionary.rules import WordBorders
 from alidade.engine.graph import Precision
 from alidade.engine.system import EngineSystem, load_engine, preferred_precision
 from alidade.errors import ArgumentError, suggest_name
 from alidade.io import Pause
 from alidade.model_folder import ModelFolder, default_model, load_model_folder
 from alidade.parallel import available_cores
+from alidade.part_search import PartSearch
+from alidade.parts import Task, cut_text
 from alidade.protection.protect import Protection
 from alidade.protection.translate import PlainText, translate_protected
 from alidade.search.batches import map_batches
-from alidade.search.beam import BeamSearch
-from alidade.search.dictionary import DictionaryRestriction, TermSentence
 from alidade.search.forced import score_pairs
-from alidade.search.hypotheses import Hypothesis, Request, SearchResult
-from alidade.search.restrictions import Restriction, WholeWords
 from alidade.text.languages import is_written_without_spaces
-from alidade.text.sentences import SENTENCES, Splitting, TextPart, split_text
-from alidade.text.subwords import Encoding
+from alidade.text.sentences import SENTENCES, Splitting
 from alidade.text.words import TOKENISED
-from alidade.translation import Translation, join_parts, with_distinct_texts
+from alidade.translation import Translation, join_parts
 
 Mode = Literal["suggest", "require"]
 """Take the dictionary's entries where they fit, or all of them."""
-WIDENINGS = (2, 4, 8)
-"""Where a beam holds too few different texts, one of so many times the wanted number is searched, and then the next.
-The shipped model needs no widening for half of its five-best lists, twofold for nearly all of the others."""
 
 
 class SearchChanges(TypedDict, total=False):
@@ -82,27 +71,6 @@ class SearchChanges(TypedDict, total=False):
     pruning: Literal["none", "threshold", "pairs", "histogram", "exact"]
     threshold: float
     histogram: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What is searched for at once: a text, or a part of a long one."""
-
-    source: Encoding
-    prefix: tuple[int, ...]
-    matches: tuple[Match, ...]
-    draft: Draft | None = None
-    """Its best translation without the dictionary, if that does not obey it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """A text to translate."""
-
-    original: str
-    parts: tuple[_Part, ...]
-    gaps: tuple[str, ...]
-    """What stands between the parts."""
 
 
 class Translator:
@@ -258,8 +226,16 @@ class Translator:
         self, texts: Sequence[PlainText], dictionary: Dictionary | None, mode: Mode, num_best: int, with_links: bool
     ) -> list[Translation]:
         """Translate texts as they stand, each as one sentence unless it is too long."""
-        tasks = [self._task(text, dictionary) for text in texts]
-        found = iter(self._search_all([part for task in tasks for part in task.parts], num_best, mode))
+        tasks = [cut_text(text, self.model, self.settings.max_source_length, dictionary) for text in texts]
+        search = PartSearch(
+            self.model,
+            self.system,
+            self.settings,
+            self.batch_size,
+            borders=lambda: self._borders,
+            must_use_all=mode == "require",
+        )
+        found = iter(search.best([part for task in tasks for part in task.parts], num_best))
         candidates = [[next(found) for _ in task.parts] for task in tasks]
         if with_links:
             links = iter(self.link([one for parts in candidates for part in parts for one in part]))
@@ -320,165 +296,11 @@ class Translator:
     def _protection(self) -> Protection:
         return Protection(self.model.source_subwords, self.model.target_subwords)
 
-    def _task(self, text: PlainText, dictionary: Dictionary | None) -> _Task:
-        normalised = self.model.normalise_source(text.text)
-        stretches = split_text(normalised, self.model.source_subwords, self.settings.max_source_length)
-        matches = self._matches(normalised, stretches, dictionary, text.number)
-        if text.required:
-            required = self._matches(normalised, stretches, Dictionary(text.required), text.number)
-            matches = [_united(own, others) for own, others in zip(required, matches, strict=True)]
-        parts = [_Part(one.encoding, (), found) for one, found in zip(stretches, matches, strict=True)]
-        if text.prefix:
-            ids = self.model.target_subwords.encode(self.model.normalise_target(text.prefix)).ids
-            parts[0] = replace(parts[0], prefix=ids)
-        gaps = [normalised[one.end : other.start] for one, other in itertools.pairwise(stretches)]
-        return _Task(text.text, tuple(parts), tuple(gaps))
-
-    def _matches(
-        self, text: str, stretches: Sequence[TextPart], dictionary: Dictionary | None, number: int
-    ) -> list[tuple[Match, ...]]:
-        """The dictionary's matches in each part; the occurrences of a phrase are counted over the whole text."""
-        if not dictionary:
-            return [()] * len(stretches)
-        subwords = self.model.target_subwords
-        if len(stretches) == 1:
-            return [find_matches(dictionary, stretches[0].encoding, subwords, number)]
-        whole = self.model.source_subwords.encode(text)
-        matches = find_matches(dictionary, whole, subwords, number)
-        return [tuple(_matches_inside(part, whole, matches)) for part in stretches]
-
-    def _search_all(self, parts: Sequence[_Part], num_best: int, mode: Mode) -> list[list[Translation]]:
-        """For each part its best translations: of different texts, the best first."""
-        beam_size = max(self.settings.beam_size, num_best)
-        found = [with_distinct_texts(one) for one in self._search_with(parts, num_best, mode, beam_size)]
-        for widening in WIDENINGS if num_best > 1 else ():
-            short = [number for number, one in enumerate(found) if len(parts[number].source) and len(one) < num_best]
-            wide = widening * num_best
-            more = self._search_with([parts[number] for number in short], wide, mode, max(beam_size, wide))
-            for number, others in zip(short, more, strict=True):
-                best = found[number][0]  # stays the best, as if it had been asked for alone
-                found[number] += [other for other in others if other.score <= best.score]
-                found[number].sort(key=lambda one: -one.score)
-                found[number] = with_distinct_texts(found[number])[:num_best]
-        return found
-
-    def _search_with(
-        self, parts: Sequence[_Part], num_best: int, mode: Mode, beam_size: int
-    ) -> list[list[Translation]]:
-        """Search without the dictionary, and once more with it for those parts whose best translation disobeys it.
-
-        A dictionary only takes translations away: the best of all, if it obeys, is the best of those that do.
-        """
-        found = self._search_parts([replace(part, matches=()) for part in parts], num_best, mode, beam_size)
-        drafts = [self._draft(one[0]) for one in found]
-        again = [number for number, part in enumerate(parts) if drafts[number].disobeyed(part.matches)]
-        restricted = iter(
-            self._search_parts(
-                [replace(parts[number], draft=drafts[number]) for number in again], num_best, mode, beam_size
-            )
-        )
-        return [
-            next(restricted) if number in again else self._obeying(part, one)
-            for number, (part, one) in enumerate(zip(parts, found, strict=True))
-        ]
-
-    def _draft(self, translation: Translation) -> Draft:
-        attention = translation.attention
-        positions = translation.positions
-        if not self.is_assisted and attention is not None:
-            positions = tuple(attended_positions(attention))
-        return Draft(translation.target, positions)
-
-    def _obeying(self, part: _Part, translations: Sequence[Translation]) -> list[Translation]:
-        """Those that obey the dictionary, with what they use of it."""
-        drafts = [(one, self._draft(one)) for one in translations]
-        return [
-            replace(one, matches=part.matches, uses=draft.uses(part.matches))
-            for one, draft in drafts
-            if not draft.disobeyed(part.matches)
-        ]
-
-    def _search_parts(
-        self, parts: Sequence[_Part], num_best: int, mode: Mode, beam_size: int
-    ) -> list[list[Translation]]:
-        found = map_batches(
-            lambda batch: self._search_batch(batch, num_best, mode, beam_size),
-            parts,
-            lambda part: len(part.source),
-            self.batch_size,
-        )
-        return [self._read(part, result) for part, result in zip(parts, found, strict=True)]
-
-    def _search_batch(
-        self, parts: list[_Part], num_best: int, mode: Mode, beam_size: int
-    ) -> Sequence[SearchResult | None]:
-        """Search for all that is not empty."""
-        filled = [part for part in parts if len(part.source)]
-        if not filled:
-            return [None] * len(parts)
-        requests = [Request(part.source.ids, part.prefix) for part in filled]
-        settings = self.settings.model_copy(update={"beam_size": beam_size})
-        found = BeamSearch(self.system, settings).search(
-            requests, num_best=num_best, restrictions=self._restrictions(filled, requests, mode)
-        )
-        results = iter(found)
-        return [next(results) if len(part.source) else None for part in parts]
-
-    def _restrictions(self, parts: list[_Part], requests: list[Request], mode: Mode) -> list[Restriction]:
-        """That prefixes are whole words, and what the dictionary has to say about these parts."""
-        restrictions: list[Restriction] = []
-        if any(part.prefix for part in parts):
-            restrictions.append(WholeWords(requests, self._borders.continuing))
-        if not any(part.matches for part in parts):
-            return restrictions
-        sentences = [
-            TermSentence(
-                self._rules(part.matches, part.draft, mode),
-                end_position=request.end_position,
-                max_length=request.length_limit(self.settings),
-                num_given=len(part.prefix),
-                final_mark=_final_mark(part.source),
-                absorbed=part.draft.absorbed(part.matches),
-            )
-            if part.draft
-            else None
-            for part, request in zip(parts, requests, strict=True)
-        ]
-        return [*restrictions, DictionaryRestriction(sentences, is_assisted=self.is_assisted)]
-
-    def _rules(self, matches: Sequence[Match], draft: Draft, mode: Mode) -> SentenceRules:
-        """`suggest` wants those entries whose words the draft translates, `require` all."""
-        required = range(len(matches)) if mode == "require" else draft.translated(matches)
-        return SentenceRules(draft.with_capitals(matches), self._borders, required, draft.replaced(matches))
-
     @functools.cached_property
     def _borders(self) -> WordBorders:
         return WordBorders.of(self.model.target_subwords)
 
-    def _read(self, part: _Part, result: SearchResult | None) -> list[Translation]:
-        """From ids back to text."""
-        if result is None:
-            return [Translation(part.source, self.model.target_subwords.decode(()), (), 0.0, 0.0, 0.0)]
-        return [self._read_hypothesis(part, result, hypothesis) for hypothesis in result.hypotheses]
-
-    def _read_hypothesis(self, part: _Part, result: SearchResult, hypothesis: Hypothesis) -> Translation:
-        uses = hypothesis.uses
-        return Translation(
-            source=part.source,
-            target=self.model.target_subwords.decode(hypothesis.pieces),
-            positions=hypothesis.positions,
-            score=hypothesis.score,
-            lexical_score=hypothesis.lexical_score,
-            alignment_score=hypothesis.alignment_score,
-            num_evaluations=result.num_evaluations,
-            is_complete=hypothesis.is_complete,
-            matches=part.matches,
-            uses=uses if isinstance(uses, tuple) else (),
-            notes=() if hypothesis.is_complete else ("cut off at the length limit",),
-            attention=hypothesis.attention,
-        )
-
-    def _join(self, task: _Task, candidates: Sequence[Sequence[Translation]], num_best: int) -> Translation:
+    def _join(self, task: Task, candidates: Sequence[Sequence[Translation]], num_best: int) -> Translation:
         target_gap = "" if is_written_without_spaces(self.model.target_subwords.language) else " "
         best, *others = join_parts(candidates, task.gaps, target_gap, num_best)
         alternatives = [replace(other, original=task.original) for other in others]
@@ -523,28 +345,9 @@ class Translator:
         return replace(translation, alignment=alignment, confidences=confidences, attended=tuple(attended))
 
 
-def _united(first: Sequence[Match], second: Sequence[Match]) -> tuple[Match, ...]:
-    """Matches of two dictionaries, from left to right; where they overlap, the first one's."""
-    taken = {word for match in first for word in match.words}
-    others = [match for match in second if taken.isdisjoint(match.words)]
-    return tuple(sorted([*first, *others], key=lambda match: match.words.start))
-
-
 def _without_links(translation: Translation) -> Translation:
     alternatives = tuple([_without_links(other) for other in translation.alternatives])
     return replace(translation, alignment=None, confidences={}, alternatives=alternatives)
-
-
-def _matches_inside(part: TextPart, whole: Encoding, matches: Iterable[Match]) -> Iterator[Match]:
-    """Those of the whole text's matches that lie inside a part, counted in the part's words and pieces."""
-    first = next((number for number, word in enumerate(whole.words) if word.start >= part.start), len(whole.words))
-    words = part.encoding.words
-    for match in matches:
-        moved = range(match.words.start - first, match.words.stop - first)
-        texts = [word.text for word in words[max(moved.start, 0) : moved.stop]]
-        if moved.start >= 0 and texts == [whole.words[number].text for number in match.words]:
-            pieces = [part.encoding.pieces_of_word(word) for word in (moved[0], moved[-1])]
-            yield replace(match, words=moved, positions=range(pieces[0].start + 1, pieces[1].stop + 1))
 
 
 def _load(model: ModelFolder | Path | str | None) -> ModelFolder:
@@ -552,17 +355,6 @@ def _load(model: ModelFolder | Path | str | None) -> ModelFolder:
         raise ArgumentError(f"model: the path of a model folder is needed, not {_kind(model)}")
     model = default_model() if model is None else model
     return model if isinstance(model, ModelFolder) else load_model_folder(Path(model))
-
-
-def _final_mark(source: Encoding) -> range:
-    """The positions of the punctuation mark that a sentence ends with; none if it does not."""
-    if not source.words or not _MARK.fullmatch(source.words[-1].text):
-        return range(0)
-    pieces = source.pieces_of_word(len(source.words) - 1)
-    return range(pieces.start + 1, pieces.stop + 1)
-
-
-_MARK = regex.compile(r"\p{P}+")
 
 
 def _rebuild(

@@ -47,7 +47,9 @@ class Pasts:
             for cell, past in enumerate(pasts):
                 slots = np.flatnonzero(self.ancestors.mask[sentence, cell] == 0)
                 for layer, factor in enumerate([1, 100]):
-                    keys, values = [part[sentence][:, slots] for part in self.cache.of_layer[layer].values()]  # (H, n, d)
+                    keys, values = [
+                        part[sentence][:, slots] for part in self.cache.of_layer[layer].values()
+                    ]  # (H, n, d)
                     assert (keys == factor * np.array(past)[None, :, None]).all()
                     assert (values == -factor * np.array(past)[None, :, None]).all()
                 others = np.delete(self.ancestors.mask[sentence, cell], slots)

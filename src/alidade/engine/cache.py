@@ -13,14 +13,11 @@ Dimensions: B sentences, K beam, H heads, d width of a head, n slots, those to s
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from alidade.engine.graph import Floats
-
-Ints = npt.NDArray[np.int64]
+from alidade.search.hypotheses import pick
+from alidade.search.roles import Ints
 
 MASKED = -60.0
 """Added to attention energies at places that are not to be seen. Not less: the exponential of less is a number so small
@@ -33,11 +30,6 @@ MANY_HYPOTHESES = 10
 """Steps between two looks for slots to drop; with so many hypotheses every other step is looked at."""
 DROP_SHARE = 0.25
 """Slots are dropped if at least this share can be."""
-
-
-def pick_hypotheses(values: Any, parents: Ints) -> Any:
-    """Of each sentence the hypotheses that are extended: (B, K, ...), (B, k) -> (B, k, ...)."""
-    return values[np.arange(len(parents))[:, None], parents]
 
 
 class Ancestors:
@@ -66,7 +58,7 @@ class Ancestors:
         self.step += 1
         if self.num_used > self.room:
             self._grow()
-        self.mask = pick_hypotheses(self.mask, parents)
+        self.mask = pick(self.mask, parents)
         own = np.arange(beam_size)
         self.mask[:, own, first + own] = 0.0
         return self._drop() if self.step % _steps_between(beam_size) == 0 else None
@@ -142,6 +134,11 @@ class Grid:
 
     def __init__(self, sentences: Ints, num_sentences: int) -> None:
         """sentences: (R,) of each row, ascending."""
+        if num_sentences == 1:
+            self.width = len(sentences)
+            self.cells = np.arange(self.width)
+            self.rows = self.cells[None]
+            return
         counts = np.bincount(sentences, minlength=num_sentences)
         self.width = int(counts.max())
         first = np.cumsum(counts) - counts

@@ -12,7 +12,6 @@ import numpy as np
 from alidade.config import (
     TransformerJumpsSettings,
 )
-from alidade.engine.cache import Ints, pick_hypotheses
 from alidade.engine.graph import Array, Floats, Graph, Precision, Session, Value
 from alidade.engine.layers import (
     Embedding,
@@ -24,6 +23,8 @@ from alidade.engine.layers import (
     source_mask,
 )
 from alidade.engine.weights import Weights
+from alidade.search.hypotheses import pick
+from alidade.search.roles import Ints
 
 
 class AlignmentTransformer:
@@ -144,7 +145,7 @@ class AlignmentState:
         return logp
 
     def commit(self, parents: Ints) -> None:
-        self._history.commit(parents, pick_hypotheses(self._inputs, parents))
+        self._history.commit(parents, pick(self._inputs, parents))
 
     def keep(self, sentences: Ints) -> None:
         self._states = self._states[sentences]

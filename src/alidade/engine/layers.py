@@ -17,9 +17,11 @@ from alidade.config import (
     PositionRates,
     SourceStart,
 )
-from alidade.engine.cache import MASKED, Ancestors, Cache, Ints, pick_hypotheses
+from alidade.engine.cache import MASKED, Ancestors, Cache
 from alidade.engine.graph import Array, Floats, Graph, Value
 from alidade.engine.weights import Weights
+from alidade.search.hypotheses import pick
+from alidade.search.roles import Ints
 from alidade.text.vocabulary import PAD
 
 GELU_SLOPE = 1.702
@@ -120,9 +122,7 @@ class Layers:
     def feed(self, x: Value, layer: Weights) -> Value:
         """The feed-forward sublayer."""
         expand = layer.at("feed_forward.expand")
-        hidden = self._activate(
-            self.pre_linear(x, layer.at("feed_forward_residual"), expand["weight"], expand["bias"])
-        )
+        hidden = self._activate(self.pre_linear(x, layer.at("feed_forward_residual"), expand["weight"], expand["bias"]))
         return self.post(x, self.linear(hidden, layer.at("feed_forward.contract")), layer.at("feed_forward_residual"))
 
     def _activate(self, x: Value) -> Value:
@@ -255,5 +255,5 @@ class History:
 
 def pick_states(states: Floats, positions: Ints) -> Floats:
     """h_{b_i}: states (B, S, D) at positions (B, K) -> (B, K, D)."""
-    picked: Floats = pick_hypotheses(states, positions)
+    picked: Floats = pick(states, positions)
     return picked

@@ -17,13 +17,13 @@ import math
 import numpy as np
 
 from alidade.config import RnnJumpsSettings, RnnSettings
-from alidade.engine.cache import Grid, Ints
+from alidade.engine.cache import Grid
 from alidade.engine.graph import Array, Floats, Graph, Precision, Session, Value
 from alidade.engine.jumps import PositionInputs, write_position_logp
 from alidade.engine.layers import Memory, pick_states, source_mask
 from alidade.engine.output import OutputLayer
 from alidade.engine.weights import Weights
-from alidade.search.roles import Asked, RowPieces
+from alidade.search.roles import Asked, Ints, RowPieces
 from alidade.text.vocabulary import PAD
 
 

@@ -19,7 +19,7 @@ from alidade.config import (
     LayerChoice,
     TransformerSettings,
 )
-from alidade.engine.cache import Grid, Ints, pick_hypotheses
+from alidade.engine.cache import Grid
 from alidade.engine.graph import Array, Floats, Graph, Precision, Value
 from alidade.engine.layers import (
     Embedding,
@@ -32,8 +32,8 @@ from alidade.engine.layers import (
 )
 from alidade.engine.output import OutputLayer
 from alidade.engine.weights import Weights
-from alidade.search.roles import Asked, RowPieces
-
+from alidade.search.hypotheses import pick
+from alidade.search.roles import Asked, Ints, RowPieces
 
 HANDED_OUT = ["x_out", "attention", "inputs"]
 """What the step's graphs give: features of rows, attention, and what self-attention read, for the cache."""
@@ -320,7 +320,7 @@ class LexicalState:
         return self._attention
 
     def commit(self, rows: Ints, parents: Ints) -> None:
-        read: Floats = pick_hypotheses(self._read, parents)
+        read: Floats = pick(self._read, parents)
         if self._rounds:
             of_rows = self._rounds[0] if len(self._rounds) == 1 else np.concatenate(self._rounds)
             read = np.concatenate([read, of_rows[rows]], axis=2)

@@ -26,7 +26,7 @@ import numpy as np
 
 from alidade.config import SearchSettings
 from alidade.search.endings import Endings
-from alidade.search.hypotheses import Beam, History, Hypothesis, Request, SearchResult, pad_sources, rank
+from alidade.search.hypotheses import Beam, History, Hypothesis, Request, SearchResult, pad_sources, pick, rank
 from alidade.search.pruning import ViterbiPruning, pruning_of
 from alidade.search.restrictions import GivenPieces, MinLength, NoRepeats, Proposals, Question, Restriction, Rows
 from alidade.search.roles import AlignmentState, Asked, Floats, Ints, System
@@ -379,7 +379,7 @@ class Candidates:
         num_places = places.shape[1]
         if num_places < beam_size:
             places = np.pad(places, ((0, 0), (0, beam_size - num_places)), mode="edge")
-        scores = np.take_along_axis(self._scores, places, axis=1)
+        scores = pick(self._scores, places)
         scores[:, num_places:] = -np.inf
         of_sentence, piece = np.divmod(places, num_pieces)
         row = np.minimum(self._first[:, None] + of_sentence, len(rows.pairs) - 1)  # any where there is none

@@ -125,7 +125,7 @@ class Beam(NamedTuple):
         """The K best of both for each sentence."""
         order = rank(np.concatenate([self.scores, others.scores], axis=1))[:, : self.scores.shape[1]]
         fields = [
-            np.take_along_axis(np.concatenate([mine, theirs], axis=1), order, axis=1).tolist()
+            pick(np.concatenate([mine, theirs], axis=1), order).tolist()
             for mine, theirs in zip(tuple[Array, ...](self), tuple[Array, ...](others), strict=True)
         ]
         return [list(zip(*row, strict=True)) for row in zip(*fields, strict=True)]
@@ -133,6 +133,11 @@ class Beam(NamedTuple):
 
 Extension = tuple[float, int, int, int, float, float]
 """A cell of a `Beam`: score, parent, piece, position, log p_lex, log p_align."""
+
+
+def pick(values: Any, places: Ints) -> Any:
+    """Of each sentence what is at some places: (B, N, ...), (B, n) -> (B, n, ...)."""
+    return values[np.arange(len(places))[:, None], places]
 
 
 def rank(scores: Floats) -> Ints:

@@ -26,8 +26,8 @@ from alidade.search.roles import NO_INTS, Bools, Floats, Ints
 LARGE_BATCH = 8
 FIRST = 1, 2
 FIRST_SMALL = 2, 4
-"""The first round has from so many to so many times K pairs of a sentence; more in small batches, where a second call of
-the model costs as much as twenty rows (experiments/LOG.md)."""
+"""The first round has from so many to so many times K pairs of a sentence: more in small batches, where a second call
+of the model costs as much as twenty rows (experiments/LOG.md)."""
 WORTH_SKIPPING = 1.0
 """So many pairs of a sentence must have been skippable in the step before, or all picked ones are evaluated at once."""
 

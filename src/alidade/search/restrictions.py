@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from alidade.search.hypotheses import Beam, Request
+from alidade.search.hypotheses import Beam, Request, pick
 from alidade.search.roles import NO_INTS, Bools, Floats, Ints
 from alidade.text.vocabulary import EOS
 
@@ -248,8 +248,7 @@ class NoRepeats(Restriction):
             rule_out(proposed, self._rows, self._repeats)
 
     def commit(self, beam: Beam) -> None:
-        parents = beam.parents[:, :, None]
-        pieces, positions = [np.take_along_axis(past, parents, axis=1) for past in (self._pieces, self._positions)]
+        pieces, positions = [pick(past, beam.parents) for past in (self._pieces, self._positions)]
         self._pieces = np.concatenate([pieces, beam.pieces[:, :, None]], axis=2)
         self._positions = np.concatenate([positions, beam.positions[:, :, None]], axis=2)
 

@@ -1,0 +1,176 @@
+"""The best translations of parts: the search, its restrictions, and from pieces back to text.
+
+Dictionaries and prefixes become restrictions of the search here. A part is first searched for without its dictionary,
+and once more with it if the translation disobeys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import regex
+
+from alidade.alignment.positions import attended_positions
+from alidade.config import SearchSettings
+from alidade.dictionary.draft import Draft
+from alidade.dictionary.matching import Match
+from alidade.dictionary.rules import SentenceRules, WordBorders
+from alidade.engine.system import EngineSystem
+from alidade.model_folder import ModelFolder
+from alidade.parts import Part
+from alidade.search.batches import map_batches
+from alidade.search.beam import BeamSearch
+from alidade.search.dictionary import DictionaryRestriction, TermSentence
+from alidade.search.hypotheses import Hypothesis, Request, SearchResult
+from alidade.search.restrictions import Restriction, WholeWords
+from alidade.text.subwords import Encoding
+from alidade.translation import Translation, with_distinct_texts
+
+WIDENINGS = (2, 4, 8)
+"""Where a beam holds too few different texts, one of so many times the wanted number is searched, and then the next.
+The shipped model needs no widening for half of its five-best lists, twofold for nearly all of the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartSearch:
+    """Searches for parts with one system, one way to search and one way to take dictionaries."""
+
+    model: ModelFolder
+    system: EngineSystem
+    settings: SearchSettings
+    batch_size: int
+    borders: Callable[[], WordBorders]
+    """Which pieces of the target begin words; made when it is first asked for."""
+    must_use_all: bool
+    """Whether all of a dictionary's entries are to be used."""
+
+    def best(self, parts: Sequence[Part], num_best: int) -> list[list[Translation]]:
+        """For each part its best translations: of different texts, the best first."""
+        beam_size = max(self.settings.beam_size, num_best)
+        found = [with_distinct_texts(one) for one in self._search_with(parts, num_best, beam_size)]
+        for widening in WIDENINGS if num_best > 1 else ():
+            short = [number for number, one in enumerate(found) if len(parts[number].source) and len(one) < num_best]
+            wide = widening * num_best
+            more = self._search_with([parts[number] for number in short], wide, max(beam_size, wide))
+            for number, others in zip(short, more, strict=True):
+                best = found[number][0]  # stays the best, as if it had been asked for alone
+                found[number] += [other for other in others if other.score <= best.score]
+                found[number].sort(key=lambda one: -one.score)
+                found[number] = with_distinct_texts(found[number])[:num_best]
+        return found
+
+    def _search_with(self, parts: Sequence[Part], num_best: int, beam_size: int) -> list[list[Translation]]:
+        """Search without the dictionary, and once more with it for those parts whose best translation disobeys it.
+
+        A dictionary only takes translations away: the best of all, if it obeys, is the best of those that do.
+        """
+        found = self._search_parts([replace(part, matches=()) for part in parts], num_best, beam_size)
+        drafts = [self._draft(one[0]) for one in found]
+        again = [number for number, part in enumerate(parts) if drafts[number].disobeyed(part.matches)]
+        restricted = iter(
+            self._search_parts([replace(parts[number], draft=drafts[number]) for number in again], num_best, beam_size)
+        )
+        return [
+            next(restricted) if number in again else self._obeying(part, one)
+            for number, (part, one) in enumerate(zip(parts, found, strict=True))
+        ]
+
+    def _draft(self, translation: Translation) -> Draft:
+        attention = translation.attention
+        positions = translation.positions
+        if not self.system.lexical.is_assisted and attention is not None:
+            positions = tuple(attended_positions(attention))
+        return Draft(translation.target, positions)
+
+    def _obeying(self, part: Part, translations: Sequence[Translation]) -> list[Translation]:
+        """Those that obey the dictionary, with what they use of it."""
+        drafts = [(one, self._draft(one)) for one in translations]
+        return [
+            replace(one, matches=part.matches, uses=draft.uses(part.matches))
+            for one, draft in drafts
+            if not draft.disobeyed(part.matches)
+        ]
+
+    def _search_parts(self, parts: Sequence[Part], num_best: int, beam_size: int) -> list[list[Translation]]:
+        found = map_batches(
+            lambda batch: self._search_batch(batch, num_best, beam_size),
+            parts,
+            lambda part: len(part.source),
+            self.batch_size,
+        )
+        return [self._read(part, result) for part, result in zip(parts, found, strict=True)]
+
+    def _search_batch(self, parts: list[Part], num_best: int, beam_size: int) -> Sequence[SearchResult | None]:
+        """Search for all that is not empty."""
+        filled = [part for part in parts if len(part.source)]
+        if not filled:
+            return [None] * len(parts)
+        requests = [Request(part.source.ids, part.prefix) for part in filled]
+        settings = self.settings.model_copy(update={"beam_size": beam_size})
+        found = BeamSearch(self.system, settings).search(
+            requests, num_best=num_best, restrictions=self._restrictions(filled, requests)
+        )
+        results = iter(found)
+        return [next(results) if len(part.source) else None for part in parts]
+
+    def _restrictions(self, parts: list[Part], requests: list[Request]) -> list[Restriction]:
+        """That prefixes are whole words, and what the dictionary has to say about these parts."""
+        restrictions: list[Restriction] = []
+        if any(part.prefix for part in parts):
+            restrictions.append(WholeWords(requests, self.borders().continuing))
+        if not any(part.matches for part in parts):
+            return restrictions
+        sentences = [
+            TermSentence(
+                self._rules(part.matches, part.draft),
+                end_position=request.end_position,
+                max_length=request.length_limit(self.settings),
+                num_given=len(part.prefix),
+                final_mark=_final_mark(part.source),
+                absorbed=part.draft.absorbed(part.matches),
+            )
+            if part.draft
+            else None
+            for part, request in zip(parts, requests, strict=True)
+        ]
+        return [*restrictions, DictionaryRestriction(sentences, is_assisted=self.system.lexical.is_assisted)]
+
+    def _rules(self, matches: Sequence[Match], draft: Draft) -> SentenceRules:
+        """All entries are wanted, or those whose words the draft translates."""
+        required = range(len(matches)) if self.must_use_all else draft.translated(matches)
+        return SentenceRules(draft.with_capitals(matches), self.borders(), required, draft.replaced(matches))
+
+    def _read(self, part: Part, result: SearchResult | None) -> list[Translation]:
+        """From ids back to text."""
+        if result is None:
+            return [Translation(part.source, self.model.target_subwords.decode(()), (), 0.0, 0.0, 0.0)]
+        return [self._read_hypothesis(part, result, hypothesis) for hypothesis in result.hypotheses]
+
+    def _read_hypothesis(self, part: Part, result: SearchResult, hypothesis: Hypothesis) -> Translation:
+        uses = hypothesis.uses
+        return Translation(
+            source=part.source,
+            target=self.model.target_subwords.decode(hypothesis.pieces),
+            positions=hypothesis.positions,
+            score=hypothesis.score,
+            lexical_score=hypothesis.lexical_score,
+            alignment_score=hypothesis.alignment_score,
+            num_evaluations=result.num_evaluations,
+            is_complete=hypothesis.is_complete,
+            matches=part.matches,
+            uses=uses if isinstance(uses, tuple) else (),
+            notes=() if hypothesis.is_complete else ("cut off at the length limit",),
+            attention=hypothesis.attention,
+        )
+
+
+def _final_mark(source: Encoding) -> range:
+    """The positions of the punctuation mark that a sentence ends with; none if it does not."""
+    if not source.words or not _MARK.fullmatch(source.words[-1].text):
+        return range(0)
+    pieces = source.pieces_of_word(len(source.words) - 1)
+    return range(pieces.start + 1, pieces.stop + 1)
+
+
+_MARK = regex.compile(r"\p{P}+")
