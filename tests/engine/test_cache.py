@@ -99,3 +99,10 @@ def test_rows_in_a_grid() -> None:
     assert grid.width == 3
     assert grid.rows.ravel()[grid.cells].tolist() == list(range(6))
     assert (grid.cells // grid.width).tolist() == [0, 0, 2, 2, 2, 3]
+
+
+def test_one_sentences_rows_are_its_grid() -> None:
+    grid = Grid(np.zeros(4, dtype=np.int64), num_sentences=1)
+    assert grid.width == 4
+    assert grid.rows.tolist() == [[0, 1, 2, 3]]
+    assert grid.cells.tolist() == [0, 1, 2, 3]

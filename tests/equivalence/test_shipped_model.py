@@ -5,11 +5,16 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
 import pytest
 
 from alidade.dictionary.entries import Dictionary, make_entry
 from alidade.dictionary.files import load_dictionary
 from alidade.model_folder import shipped_model
+from alidade.models.reference import ReferenceSystem
+from alidade.models.system import load_system
+from alidade.search.beam import BeamSearch
+from alidade.search.hypotheses import Request
 from alidade.translation import Translation
 from alidade.translator import Mode, Translator
 
@@ -61,6 +66,22 @@ def test_exact_is_none(mode: Mode | None, length_normalisation: float) -> None:
 def test_a_batch_is_its_sentences_one_by_one(mode: Mode | None) -> None:
     alone = [translation for text in TEXTS for translation in translate((text,), mode)]
     assert_same(translate(TEXTS, mode), alone)
+
+
+def test_torch_finds_the_same() -> None:
+    """The search with the modules that were trained, without caches: the same pieces, positions and scores."""
+    translator = make_translator()
+    encoded = [translator.model.source_subwords.encode(text) for text in TEXTS if text]
+    requests = [Request(source.ids) for source in encoded]
+    torch_system, engine = ReferenceSystem(load_system(translator.model)), translator.system
+    expected, found = [
+        BeamSearch(system, translator.settings).search(requests, num_best=3) for system in (torch_system, engine)
+    ]
+    for theirs, mine in zip(expected, found, strict=True):
+        for one, other in zip(theirs.hypotheses, mine.hypotheses, strict=True):
+            assert (one.pieces, one.positions) == (other.pieces, other.positions)
+            assert one.score == pytest.approx(other.score, abs=1e-4)
+            np.testing.assert_allclose(one.attention, other.attention, atol=1e-4)
 
 
 def test_required_entries_are_used() -> None:

@@ -132,18 +132,20 @@ class Cache:
 class Grid:
     """Rows of a ragged batch in a grid of B sentences by the most rows that one of them has."""
 
+    cells: Ints
+    """(R,) where each row stands in the grid."""
+    rows: Ints
+    """(B, width) the row in each place; row 0 where there is none."""
+
     def __init__(self, sentences: Ints, num_sentences: int) -> None:
         """sentences: (R,) of each row, ascending."""
+        numbers = np.arange(len(sentences))
         if num_sentences == 1:
-            self.width = len(sentences)
-            self.cells = np.arange(self.width)
-            self.rows = self.cells[None]
+            self.width, self.cells, self.rows = len(sentences), numbers, numbers[None]
             return
         counts = np.bincount(sentences, minlength=num_sentences)
         self.width = int(counts.max())
         first = np.cumsum(counts) - counts
-        self.cells: Ints = np.arange(len(sentences)) - first[sentences] + sentences * self.width
-        """(R,) where each row stands in the grid."""
-        self.rows: Ints = np.zeros((num_sentences, self.width), dtype=np.int64)
-        """(B, width) the row in each place; row 0 where there is none."""
-        self.rows.ravel()[self.cells] = np.arange(len(sentences))
+        self.cells = numbers - first[sentences] + sentences * self.width
+        self.rows = np.zeros((num_sentences, self.width), dtype=np.int64)
+        self.rows.ravel()[self.cells] = numbers
