@@ -75,6 +75,7 @@ def do_shards_on_ray(shards: Shards, numbers: Sequence[int], work: Work, address
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when Ray is imported
+    os.environ.setdefault("RAY_worker_niceness", "0")  # not 15, which would let everything else go first
     ray = require_package("ray", "ray", "--ray")
     require_package("ray.data", "ray", "--ray")
     options: dict[str, Any] = {"include_dashboard": False} if address == LOCAL else {"address": address}
