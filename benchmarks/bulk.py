@@ -27,6 +27,8 @@ from alidade.io import read_lines
 from prepare import process_tree
 from record import TRANSLATING, record
 
+DEPENDS_ON = [*TRANSLATING, "src/alidade/bulk", "benchmarks/bulk.py"]
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -78,7 +80,7 @@ def measure(
             }
             for way, run in runs.items()
         }
-        record(name, figures, depends_on=TRANSLATING, command="python benchmarks/bulk.py --input train.en")
+        record(name, figures, depends_on=DEPENDS_ON, command="python benchmarks/bulk.py --input train.en")
     if not same:
         raise SystemExit(1)
 

@@ -19,7 +19,7 @@ from alidade.streaming import Job
 from alidade.translation import Translation
 from alidade.translator import Translator
 
-BATCHES_A_CHUNK = 4
+BATCHES_A_CHUNK = 2
 """Records are sorted by length inside of a chunk; a chunk is also what travels to a worker at once."""
 
 Chunk = tuple[int, list[tuple[str, ...]]]
