@@ -128,12 +128,17 @@ class ScoreWork:
 
 
 def origin_of_model(translator: Translator) -> dict[str, Any]:
-    """What a model's output depends on, besides its input."""
+    """What a model's output depends on, besides its input.
+
+    The size of batches is part of it: rounding depends on the shape of what is multiplied, and where two words are
+    equally likely, rounding decides.
+    """
     return {
         "alidade": __version__,
         "model": hash_folder(translator.model.path),
         "search": translator.settings.model_dump(mode="json"),
         "precision": translator.precision,
+        "batch size": translator.batch_size,
     }
 
 
