@@ -55,6 +55,12 @@ def test_a_catalogue_is_translated_reviewed_and_fetched(files: Desk, tmp_path: P
     files.page.get_by_role("dialog").get_by_role("textbox").fill("fotografia")
     files.page.get_by_role("dialog").get_by_role("textbox").press("Enter")
     expect(words.last).to_have_text("fotografia")
+    files.page.get_by_role("button", name="Undo").click()
+    expect(words.last).not_to_have_text("fotografia")
+    words.last.click()
+    files.page.get_by_role("dialog").get_by_role("textbox").fill("fotografia")
+    files.page.get_by_role("dialog").get_by_role("textbox").press("Enter")
+    expect(words.last).to_have_text("fotografia")
     corrected = table.get_by_role("group", name="Translation").inner_text()
     files.page.get_by_role("button", name="Save, next").click()
 

@@ -62,7 +62,7 @@ function KeyForm() {
     keep({ key: key.trim() });
     location.reload();
   };
-  return html`<form class="key" onSubmit=${save}><label>${t("keyNeeded")} <input type="password" value=${key} autocomplete="current-password"
+  return html`<form class="key" aria-label=${t("keyNeeded")} onSubmit=${save}><label>${t("keyNeeded")} <input type="password" value=${key} autocomplete="current-password"
     onInput=${(event) => setKey(event.target.value)} /></label> <button>${t("use")}</button></form>`;
 }
 
@@ -76,7 +76,7 @@ function App() {
   return html`
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>${t("skip")}</a>
     <${Head} view=${name} />
-    <p class="connection ${state}" role="status">${state === "away" ? t("away") : state === "busy" ? t("busy") : ""}</p>
+    <p class="connection" role="status">${state === "away" ? t("away") : state === "busy" ? t("busy") : ""}</p>
     ${state === "key" && html`<${KeyForm} />`}
     <main id="main" tabindex="-1"><h1 class="unseen">${t(name)}</h1><${View} rest=${rest} /></main>
     <p class="notice" role="status">${said}</p>`;

@@ -1,7 +1,7 @@
 // What all modules share: preact, values that the page watches, and what the browser keeps of them.
-import { html, render, Component, h, useState, useEffect, useLayoutEffect, useRef, useMemo, useCallback } from "./vendor/preact-htm.js";
+import { html, render, Component, useState, useEffect, useLayoutEffect, useRef, useMemo } from "./vendor/preact-htm.js";
 
-export { html, render, Component, h, useState, useEffect, useLayoutEffect, useRef, useMemo, useCallback };
+export { html, render, useState, useEffect, useLayoutEffect, useRef, useMemo };
 
 /** A value with those who watch it. */
 export function watched(value) {

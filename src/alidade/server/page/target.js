@@ -2,7 +2,7 @@
 import { html, useState, useEffect, useLayoutEffect, useRef, useWatched } from "./base.js";
 import { ask, pair, wasStopped } from "./api.js";
 import { t, percent } from "./i18n.js";
-import { LinkedText, darken, light, shade } from "./words.js";
+import { LinkedText, shade } from "./words.js";
 import { terms } from "./terms.js";
 
 /** All sentences of a workbench as words; `id` tells several on one page apart. */
@@ -204,5 +204,3 @@ function place(menu, word) {
   menu.style.left = `${left}px`;
   menu.style.top = `${at.bottom - pane.top + 6}px`;
 }
-
-export { darken, light };

@@ -3,7 +3,7 @@
 // Every translation is filed under what it was asked for (sentence, dictionary, kept beginning). What is shown is
 // looked up there, so an answer that comes late is filed and never shown in the place of a newer one.
 import { watched, debounce, keep, kept } from "./base.js";
-import { ask, pair, wasStopped, connection } from "./api.js";
+import { ask, pair, wasStopped } from "./api.js";
 import { places, prepare } from "./words.js";
 import { terms } from "./terms.js";
 
@@ -99,14 +99,13 @@ class Workbench {
       const spans = text.trim() ? await ask("/api/sentences", { ...pair(), text }, { signal }) : [];
       if (text !== this.text) return;
       this.settle(spans);
-      this.error = "";
       this.changed();
-      await this.translate(this.sentences.filter((one) => !this.answer(one)), signal);
     } catch (error) {
       if (wasStopped(error)) return;
       this.error = error.message;
-      this.changed();
+      return void this.changed();
     }
+    await this.complete(signal);
   }
 
   settle(spans) {
@@ -130,8 +129,11 @@ class Workbench {
     const keys = texts.map((text) => this.key(text));
     const prefix = this.corrections.get(texts[0])?.prefix || null;
     const { translations } = await ask("/api/translate", { ...pair(), ...terms.question(), text: texts, prefix }, { signal });
-    if (this.answers.size > MOST_KEPT) this.answers.clear();
     translations.forEach((one, n) => this.answers.set(keys[n], prepare(one)));
+    for (const oldest of this.answers.keys()) {
+      if (this.answers.size <= MOST_KEPT) break;
+      this.answers.delete(oldest);
+    }
     this.changed();
   }
 
@@ -159,10 +161,18 @@ class Workbench {
     this.set(sentence.text, { prefix, accepted: number + size, marks: [...marks.filter((n) => n < number), ...places] });
     sentence.stale = prefix;
     this.changed();
-    await this.translate([sentence].filter((one) => !this.answer(one)), this.stop()).catch((error) => {
+    await this.complete();
+  }
+
+  /** Ask for whatever is not translated as it now should be. */
+  async complete(signal = this.stop()) {
+    try {
+      await this.translate(this.sentences.filter((one) => !this.answer(one)), signal);
+      this.error = "";
+    } catch (error) {
       if (!wasStopped(error)) this.error = error.message;
-      this.changed();
-    });
+    }
+    this.changed();
   }
 
   /** Keep the first words as they are, whatever happens to the rest. */
@@ -185,7 +195,7 @@ class Workbench {
     to.push(this.corrections);
     this.corrections = from.pop();
     this.changed();
-    this.refresh();
+    this.complete();
   }
 }
 
@@ -193,5 +203,4 @@ export const workbench = new Workbench();
 workbench.text = kept.get().text || "";
 
 export { Workbench };
-connection.watch(() => workbench.changed());
 terms.changed.watch(() => workbench.refresh());
