@@ -24,7 +24,7 @@ import tempfile
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -247,7 +247,7 @@ def main(
     figures: dict[str, Any] = {"lines": len(lines), "cores": available_cores()}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        measurements = {
+        measurements: dict[str, Callable[[], dict[str, Any]]] = {
             "idle": lambda: idle_latency(lines[:200], place),
             "clients_64": lambda: throughput(lines, place, rounds),
             "overload": lambda: overload(lines[:64], place, 64, 4, seconds),

@@ -328,7 +328,7 @@ def judge_element(
 
 def elements(text: str) -> list[tuple[str, str | None, str]]:
     """The elements of a text: the opening tag, what it holds, and what follows the tag."""
-    found = []
+    found: list[tuple[str, str | None, str]] = []
     for opening in regex.finditer(r"<(\w+)[^>/]*(?:\"[^\"]*\")?[^>/]*(/?)>", text):
         after = regex.sub(r"<[^>]*>", " ", text[opening.end() :])
         if opening[2] or opening[1] == "br":

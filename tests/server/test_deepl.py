@@ -70,8 +70,8 @@ def test_weblates_placeholders_come_back(client: httpx.Client) -> None:
         },
         headers={"Authorization": "DeepL-Auth-Key unused"},
     )
-    for message, (_, placeholders), one in zip(messages, asked, answer.json()["translations"], strict=True):
-        for place, text in placeholders.items():
+    for message, (_, kept), one in zip(messages, asked, answer.json()["translations"], strict=True):
+        for place, text in kept.items():
             assert one["text"].count(f'<x id="{place}"></x>') == 1
             one["text"] = one["text"].replace(f'<x id="{place}"></x>', text)
         restored = html.unescape(one["text"])

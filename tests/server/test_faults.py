@@ -12,7 +12,7 @@ import socket
 import sqlite3
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import httpx
@@ -167,8 +167,8 @@ def test_a_full_disk_refuses_what_must_be_written_and_nothing_else(tmp_path: Pat
     many = [{"source": f"term{number}", "targets": ["x" * 50]} for number in range(2000)]
     with running(database, "--workers", "1") as server:
 
-        def add(name: str, entries: list[dict[str, object]]) -> httpx.Response:
-            made = values | {"name": name, "entries": entries}
+        def add(name: str, entries: Sequence[Mapping[str, object]]) -> httpx.Response:
+            made: dict[str, object] = {**values, "name": name, "entries": entries}
             return server.client.post("/api/dictionaries", json=made)
 
         assert add("kept", [{"source": "file", "targets": ["zmeu"]}]).status_code < 300
