@@ -259,11 +259,27 @@ def row_of(
         for name, count in (("used", terms.used), ("placed", terms.placed), ("repeated", terms.repeated))
     }
     row |= {name: sum([getattr(one, name) for one in damages]) for name in Damage.__dataclass_fields__}
-    row["length"] = terms.hypothesis_words / max(sum([len(one.target.words) for one in plain]), 1)
+    num_words = max(sum([len(one.target.words) for one in plain]), 1)
+    row["length"] = terms.hypothesis_words / num_words
+    row["expected length"] = (
+        1 + sum([longer_by(one, other, language) for one, other in zip(plain, matched, strict=True)]) / num_words
+    )
     if references is not None:
         scores = score_translations([one.text for one in given], [references], lower_case=True)
         row |= {score.name: score.value for score in scores}
     return row
+
+
+def longer_by(plain: Translation, matched: Translation, language: str) -> int:
+    """How many words a translation gains if each entry's form stands there for what it translated these words by."""
+    gain = 0
+    for match in matched.matches:
+        if match.forms:
+            links = plain.alignment or Alignment()
+            own = {link.target for link in links if link.source in match.words}
+            own -= {link.target for link in links if link.source not in match.words}
+            gain += min([len(split_words(form.text, language)) for form in match.forms]) - len(own)
+    return gain
 
 
 def find_damages(
@@ -355,7 +371,7 @@ def format_figure(column: str, value: float) -> str:
         return f"{value:.1%}"
     if isinstance(value, int):
         return str(value)
-    return f"{value:.3f}" if column == "length" else f"{value:.1f}"
+    return f"{value:.3f}" if column.endswith("length") else f"{value:.1f}"
 
 
 if __name__ == "__main__":

@@ -86,13 +86,23 @@ def test_a_form_that_begins_another_may_end_or_go_on() -> None:
     rules = rules_for(match(range(2, 3), (10,), (10, 101)))
     state = write(rules, State(), (2, 10))
     rule = rules.rule(state, 2)
-    assert (rule.pieces, rule.is_free, rule.starts_word) == ((101,), True, True)
+    assert (rule.pieces, rule.is_free, rule.is_optional) == ((101,), False, True)
+    assert rules.rule(state, 1).starts_word
     assert rules.rule(state, 1).pieces == (), "elsewhere in the source the form does not go on"
     assert rules.may_end(state)
     assert rules.must_go_on(state) is None, "it is a form already"
     assert write(rules, state, (2, 101), start=1).uses == (Use(0, range(2)),)
     assert write(rules, state, (1, WORD), start=1).uses == (Use(0, range(1)),)
     assert rules.completed(state, 1).uses == (Use(0, range(1)),)
+
+
+def test_the_next_form_begins_after_one_that_could_be_longer() -> None:
+    rules = rules_for(match(range(2, 3), (10,), (10, 101)), match(range(3, 4), (11,)))
+    state = write(rules, State(), (2, 10))
+    rule = rules.rule(state, 3)
+    assert (rule.pieces, rule.begins, rule.is_free, rule.starts_word) == ((11,), (1,), False, True)
+    state = rules.advance(state, 11, place=1, begun=rule.begins)
+    assert state.uses == (Use(0, range(1)), Use(1, range(1, 2)))
 
 
 def test_after_a_form_the_word_has_ended() -> None:

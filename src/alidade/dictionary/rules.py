@@ -111,6 +111,8 @@ class Rule:
     is_free: bool = True
     """Whether pieces other than `pieces` may come, within the limits below."""
     banned: Pieces = ()
+    is_optional: bool = False
+    """`pieces` make a longer form of one that is complete already: they are not credited with what they cost."""
     starts_word: bool = False
     """Nothing may come that goes on with the word before."""
 
@@ -206,8 +208,13 @@ class SentenceRules:
 
         is_first: whether it is the translation's first word; None: not known.
         """
-        if state.under_way is not None:
-            return self._rule_under_way(state, state.under_way, position)
+        if (under_way := state.under_way) is not None:
+            words = self._next_words(under_way, state.written, is_glued=True)
+            if state.written not in self._sequences[under_way]:
+                return Rule(words, is_free=False)
+            if position in self.matches[under_way].positions:
+                return Rule(words, is_free=False, is_optional=True)
+            state = self.completed(state, len(state.written))  # whichever pieces they are
         match = None if position is None else self._match_at.get(position)
         if match is not None and not state.has_used(match):
             pieces = self._next_words(match, (), is_glued=state.is_glued, is_first=is_first)
@@ -247,14 +254,6 @@ class SentenceRules:
         if match is None or state.written not in self._sequences[match]:
             return state
         return State((*state.uses, Use(match, range(end - len(state.written), end))), has_just_used=True)
-
-    def _rule_under_way(self, state: State, match: int, position: int | None) -> Rule:
-        words = self._next_words(match, state.written, is_glued=True)
-        if state.written not in self._sequences[match]:
-            return Rule(words, is_free=False)
-        if position not in self.matches[match].positions:
-            words = ()
-        return Rule(words, starts_word=True)
 
     def _write(self, state: State, match: int, written: Pieces, place: int) -> State:
         state = State(state.uses, match, written)

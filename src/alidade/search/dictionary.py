@@ -213,6 +213,8 @@ class DictionaryRestriction(Restriction):
         looks_at = int(attention[row, 1 : terms.end_position + 1].argmax()) + 1
         numbers = [number for number, match in enumerate(terms.rules.matches) if looks_at in match.positions]
         chosen = possible[numbers[0] + 1] if numbers else possible[0]
+        if chosen[0].is_optional:  # it has no other row to go elsewhere with
+            chosen = replace(chosen[0], is_free=True, starts_word=True), chosen[1]
         if missing := terms.rules.missing(course.state):
             wants_end = proposed.end_logp[row] > LIKELY or self._must_hurry(terms, course.state)
             if wants_end and course.state.under_way is None:
@@ -247,18 +249,18 @@ class DictionaryRestriction(Restriction):
     ) -> None:
         if not rule.is_free:
             logp = np.array(piece_logp, dtype=np.float32)
-            credit = np.minimum(np.maximum(proposed.logp[row].max() - logp.max(), np.float32(0.0)), -logp)
+            best = logp.max() if rule.is_optional else proposed.logp[row].max()
+            credit = np.minimum(np.maximum(best - logp.max(), np.float32(0.0)), -logp)  # one for all: the model chooses
             proposed.force(row, np.array(rule.pieces), logp, credit)
             proposed.end_logp[row] = -np.inf
             credits_ = dict(zip(rule.pieces, credit.tolist(), strict=True))
             self._forced[int(rows.hypotheses[row]), int(rows.positions[row])] = rule, credits_
             return
-        if not rule.starts_word and not rule.banned:
-            return
-        for place, piece in enumerate(proposed.pieces[row].tolist()):
-            goes_on = rule.starts_word and piece in rules.borders.continuing and piece not in rule.pieces
-            if goes_on or piece in rule.banned:
-                proposed.logp[row, place] = -np.inf
+        if rule.starts_word or rule.banned:
+            continuing = rules.borders.continuing if rule.starts_word else ()
+            for place, piece in enumerate(proposed.pieces[row].tolist()):
+                if (piece in continuing and piece not in rule.pieces) or piece in rule.banned:
+                    proposed.logp[row, place] = -np.inf
 
     # What hypotheses have done.
 
