@@ -1,18 +1,18 @@
 """The dictionary in the search: which hypotheses its entries allow (paper, section 7).
 
-A dictionary restricts which translations there are; it does not make them better or worse. While a row translates an
-entry's source words, only the entry's forms may be written there, and:
+A dictionary restricts which translations there are; it does not make them better or worse. Sentences whose translation
+without it obeys are not searched again (`dictionary/draft.py`); in the others, while a row translates an entry's source
+words, only the entry's forms may be written there, and:
 
-- *Given pieces are given.* Hypotheses are ranked as if a given piece had cost what the model would have written there,
-  so those that have it compete fairly with those that do not, and an entry that the model would have written anyhow
-  changes nothing. What it costs more is paid back at the end: a form in a silly place, or beside a word that says the
-  same, loses against one in its own.
-- *Taken, not passed by.* A hypothesis whose alignment model looks at an unused entry more than anywhere else looks
-  there now.
-- *Used means done.* Source words whose entry was written are not looked at again; a form once begun is completed, at
-  its own words, and is a word of its own: nothing that would go on with it may follow.
-- *`require`: the end waits.* While an entry is unused, a hypothesis looks neither at the source's end nor at its final
-  punctuation mark; one that wants to, or that runs out of length, looks at what is unused.
+- *Given pieces are given.* Hypotheses are ranked as if the best given piece had cost what the model would have written
+  there, so those that have it compete fairly with those that do not. What it costs more is paid back at the end: a form
+  in a silly place, or beside a word that says the same, loses against one in its own.
+- *Not left behind.* A hypothesis whose alignment model looks at an unused entry more than anywhere else, or well beyond
+  one, looks at that entry now.
+- *Used means done.* Source words whose entry was written, and those that go with them, are not looked at again; a form
+  once begun is completed, at its own words, and is a word of its own: nothing that would go on with it may follow.
+- *The end waits* for required entries: while one is unused, a hypothesis looks neither at the source's end nor at its
+  final punctuation mark; one that wants to, or that runs out of length, looks at what is unused, and then ends.
 - *The final mark is final.* After what the source's final punctuation mark became, nothing but the end may follow.
 
 An assisted system translates the source words at the hypothesised position. A baseline has none: there the attention
