@@ -137,7 +137,7 @@ def test_make_runs_what_the_readme_says() -> None:
     make = shutil.which("make")
     if make is None:
         pytest.skip("make is not installed")
-    for target, expected in {"demo": "alidade demo", "test": "pytest"}.items():
+    for target, expected in {"demo": "alidade demo", "serve": "alidade serve --open", "test": "pytest"}.items():
         assert f"make {target}" in commands()
         dry = [make, "--dry-run", "--assume-old=.venv/.installed", "--old-file=pyproject.toml", target]
         done = subprocess.run(dry, cwd=ROOT, capture_output=True, text=True)

@@ -62,6 +62,14 @@ def test_a_prefix_begins_the_translation_and_has_alternatives(client: httpx.Clie
         assert alternative["translation"].removeprefix("Acest disc").lstrip().startswith(alternative["word"])
 
 
+@pytest.mark.parametrize("mode", ["suggest", "require"])
+def test_a_prefix_stays_whole_where_a_term_would_go_on_with_its_last_word(client: httpx.Client, mode: str) -> None:
+    entries = [{"source": "archive", "targets": ["arhivă", "arhiva", "arhivei"]}]
+    values = {"text": "Archive Manager", "prefix": "Manager de arhive", "dictionary": entries, "mode": mode}
+    [one] = ask(client, "/api/translate", **values)["translations"]
+    assert [word["text"] for word in one["target_words"]][:3] == ["Manager", "de", "arhive"]
+
+
 def test_alternatives_at_the_first_word(client: httpx.Client) -> None:
     found = ask(client, "/api/alternatives", text="The disk is full.")["alternatives"]
     assert len({one["word"] for one in found}) == len(found) > 1

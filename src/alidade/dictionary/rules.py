@@ -255,6 +255,19 @@ class SentenceRules:
             return state
         return State((*state.uses, Use(match, range(end - len(state.written), end))), has_just_used=True)
 
+    def after_given(self, state: State, end: int) -> State:
+        """The state after the last of `end` pieces that somebody else gave, in whole words.
+
+        A form that could only go on inside of the last word is not made of it: that word was meant as it stands, and
+        takes the form's place.
+        """
+        match = state.under_way
+        if match is None:
+            return state
+        if not self.borders.continuing.issuperset(self._next_words(match, state.written, is_glued=True)):
+            return state
+        return State((*state.uses, Use(match, range(end - len(state.written), end))), has_just_used=True)
+
     def _write(self, state: State, match: int, written: Pieces, place: int) -> State:
         state = State(state.uses, match, written)
         return state if self._next_words(match, written, is_glued=True) else self.completed(state, place + 1)

@@ -287,6 +287,8 @@ class DictionaryRestriction(Restriction):
             rules = terms.rules
             begun = rules.begun_at(course.state, position) if self._is_assisted else rules.unused(course.state)
         state = terms.rules.advance(course.state, piece, place=self._step, begun=begun)
+        if self._step == terms.num_given - 1:
+            state = terms.rules.after_given(state, self._step + 1)
         is_waiting = hypothesis in self._waiting
         if (
             rule is None
