@@ -41,7 +41,7 @@ class Desk:
 
     @property
     def translation(self) -> Locator:
-        return self.page.get_by_role("group", name="Translation")
+        return self.page.get_by_role("group", name="Translation", exact=True)
 
     @property
     def lit(self) -> Locator:

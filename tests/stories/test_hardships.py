@@ -127,7 +127,8 @@ def answer_at_once(page: Page) -> None:
     """Answers made up: the model would take a minute for so many sentences."""
 
     def answer(route: Route) -> None:
-        texts = [made_up(text) for text in route.request.post_data_json["text"]]
+        asked = route.request.post_data_json or {}
+        texts = [made_up(text) for text in asked["text"]]
         route.fulfill(json={"source_language": "en", "target_language": "ro", "translations": texts})
 
     page.route("**/api/translate", answer)

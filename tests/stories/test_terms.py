@@ -109,20 +109,24 @@ def test_a_file_that_is_no_dictionary_is_refused_with_a_reason(desk: Desk, pane:
 def test_why_this_word(desk: Desk) -> None:
     text = "The disk is full."
     desk.write(text)
-    answer = desk.translate(text, num_best=5, with_attention=True)
+    best = desk.translate(text, num_best=5, with_attention=True)
     desk.target_word(0).click()
     desk.page.get_by_role("dialog").get_by_role("button", name="Why this word?").click()
     why = desk.page.get_by_role("region", name="Why this word?")
-    size = len(answer["source_words"]) * len(answer["target_words"])
-    expect(why.locator(".cell")).to_have_count(size)
+    rows = why.locator("tbody tr td:first-child")
+    expect(rows).to_have_count(1 + len(best["alternatives"]))
+    answers = {one["text"]: one for one in (best, *best["alternatives"])}
+    assert set(rows.all_inner_texts()) == set(answers)
+    assert rows.first.inner_text() == desk.translation.inner_text()
+
+    answer = answers[rows.first.inner_text()]
+    expect(why.locator(".cell")).to_have_count(len(answer["source_words"]) * len(answer["target_words"]))
     expect(why.locator(".pointer")).to_have_count(len(answer["links"]))
-    expect(why.locator("tbody tr")).to_have_count(1 + len(answer["alternatives"]))
-    expect(why.locator("tbody tr").nth(1)).to_contain_text(answer["alternatives"][0]["text"])
-    score = f"{round(answer['lexical_score'], 2):g}"
-    expect(why.locator("tbody tr").first).to_contain_text(score)
-    # The words of all n best are linked with the source, too.
-    link = answer["alternatives"][0]["links"][0]
-    why.locator(f"#why-b-1 [data-i='{link['target']}']").hover()
-    expect(desk.source_word(link["source"])).to_have_class(re.compile("lit"))
+    expect(why.locator("tbody tr").first).to_contain_text(f"{round(answer['lexical_score'], 2):g}")
     shades = why.locator(".cell").evaluate_all("all => all.map((cell) => Number(cell.getAttribute('fill-opacity')))")
     assert abs(max(shades) - max(map(max, answer["attention"]))) < 0.01
+
+    # The words of all n best are linked with the source, too.
+    link = answers[rows.nth(1).inner_text()]["links"][0]
+    why.locator(f"#why-b-1 [data-i='{link['target']}']").hover()
+    expect(desk.source_word(link["source"])).to_have_class(re.compile("lit"))

@@ -20,16 +20,18 @@ export function Why({ bench, sentence, other }) {
     const question = { ...pair(), ...terms.question(), text: sentence.text, prefix: prefix || null, num_best: NUM_BEST, with_attention: true };
     setError("");
     ask("/api/translate", question, { signal: stopping.signal })
-      .then(({ translations: [one] }) => setFound(prepare(one)))
+      .then(({ translations: [one] }) => setFound([one, ...one.alternatives].map(prepare)))
       .catch((problem) => wasStopped(problem) || setError(problem.message));
     return () => stopping.abort();
   }, [current]);
   if (!current) return html`<p class="hint">${t("whyHint")}</p>`;
   if (error) return html`<p class="error" role="alert">${error}</p>`;
   if (!found) return html`<p class="hint" aria-busy="true">…</p>`;
-  const best = [found, ...found.alternatives.map(prepare)];
+  // A wider search may rank what a narrower one has found in another way: what stands in the text comes first.
+  const shown = found.find((one) => one.text === current.text) || found[0];
+  const best = [shown, ...found.filter((one) => one !== shown)];
   return html`<section class="why" aria-label=${t("whyWord")}>
-    <div class="scrolled" tabindex="0" role="group" aria-label=${t("attention")}><${HeatMap} one=${found} /></div>
+    <div class="scrolled" tabindex="0" role="group" aria-label=${t("attention")}><${HeatMap} one=${shown} /></div>
     <div class="best scrolled" tabindex="0" role="group" aria-label=${t("nBest")}>
       <table>
         <thead><tr><th scope="col">${t("nBest")}</th><th scope="col">${t("score")}</th><th scope="col">${t("lexical")}</th><th scope="col">${t("alignment")}</th><th scope="col">${t("sure")}</th></tr></thead>
