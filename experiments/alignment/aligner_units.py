@@ -16,7 +16,7 @@ import collections
 import itertools
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
@@ -25,6 +25,7 @@ from alidade.alignment.statistical import EflomalAligner, read_alignments, read_
 from alidade.alignment.symmetrise import Symmetrisation, symmetrise
 from alidade.config import SubwordSettings
 from alidade.corpus.encode import count_units, train_subwords
+from alidade.corpus.links import REL_ITERATIONS
 from alidade.io import read_lines, write_aside
 from alidade.text.subwords import Subwords
 from alidade.text.words import split_words
@@ -140,6 +141,26 @@ def align_apart(folder: Path, sides: list[Side], units: Words | Pieces) -> list[
     return words
 
 
+def align_last_chunk(folder: Path, sides: list[Side], units: Words | Pieces, num_chunks: int) -> list[list[list[int]]]:
+    """Learn from every n-th training pair, then align the last of n chunks, and the gold pairs after it, with that:
+    what `alidade prepare` does with a bitext that is too large for the aligner's memory."""
+    for side, name in zip(sides, SIDES, strict=True):
+        sample = replace(side, every=side.every * num_chunks)
+        write_units(sample, units, folder / f"sample.{name}", "training")
+    if not (folder / "priors").exists():
+        files = (*(f"sample.{name}" for name in (*SIDES, "forward", "reverse")), "priors")
+        EflomalAligner().align_files(*(folder / name for name in files))
+    words = [write_units(side, units, folder / name, "training gold") for side, name in zip(sides, SIDES, strict=True)]
+    for name in SIDES:
+        lines = list(read_lines(folder / name))
+        size = (len(lines) - len(words[0])) // num_chunks + len(words[0])
+        with write_aside(folder / name) as file:
+            file.writelines([f"{line}\n" for line in lines[-size:]])
+    aligner = EflomalAligner(REL_ITERATIONS)
+    aligner.align_with_priors(*(folder / name for name in (*SIDES, "forward", "reverse", "priors")))
+    return words
+
+
 def read_gold_part(path: Path, num_gold: int, source_words: list[list[int]], target_words: list[list[int]]) -> Links:
     """The gold pairs' links, the last lines of the file, as links of gold words."""
     last = collections.deque(read_alignments(path), maxlen=num_gold)
@@ -158,6 +179,7 @@ def main() -> None:
     parser.add_argument("--vocabulary-size", type=int, default=8000, help="of the pieces")
     parser.add_argument("--every", type=int, default=1, help="take one training pair in this many")
     parser.add_argument("--priors", action="store_true", help="align the gold pairs later, with the priors")
+    parser.add_argument("--chunks", type=int, help="align the gold pairs with the last of so many chunks")
     arguments = parser.parse_args()
     gold_set = GOLD_SETS[arguments.gold]
     sides = [
@@ -168,8 +190,13 @@ def main() -> None:
     folder = arguments.runs / f"{arguments.gold}-{name}{'-priors' if arguments.priors else ''}"
     if arguments.every > 1:
         folder = folder.with_name(f"{folder.name}-every-{arguments.every}")
+    if arguments.chunks:
+        folder = folder.with_name(f"{folder.name}-chunks-{arguments.chunks}")
     folder.mkdir(parents=True, exist_ok=True)
-    source_words, target_words = (align_apart if arguments.priors else align_together)(folder, sides, units)
+    if arguments.chunks:
+        source_words, target_words = align_last_chunk(folder, sides, units, arguments.chunks)
+    else:
+        source_words, target_words = (align_apart if arguments.priors else align_together)(folder, sides, units)
     golds = list(read_gold_alignments(arguments.data / "gold-alignments" / f"{arguments.gold}.gold", one_based=True))
     forward, reverse = (
         read_gold_part(folder / name, len(golds), source_words, target_words) for name in ("forward", "reverse")
