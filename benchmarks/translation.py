@@ -2,7 +2,7 @@
 
     python benchmarks/translation.py --input dev.en                      # the shipped system
     python benchmarks/translation.py --input dev.en --plain BASELINE --system SYSTEM
-    python benchmarks/translation.py --input dev.en --shape base         # 512, 6+6 layers, random weights
+    python benchmarks/translation.py --input dev.en --shape base         # 512, 6+6 layers, 32,000 pieces, random
 
 All translate the same sentences with a beam of five, 32 at a time and one at a time; repeats are interleaved, and
 medians are printed in target tokens a second of processor time, with the share of CTranslate2's. It runs the very same
@@ -19,14 +19,17 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import ctranslate2
 
 from alidade.config import SearchSettings, TransformerSettings
 from alidade.engine.graph import Precision
-from alidade.engine.system import load_engine
+from alidade.engine.system import EngineSystem, load_engine
+from alidade.engine.transformer import LexicalTransformer
+from alidade.engine.weights import Weights
 from alidade.exchange.ctranslate2 import export_ctranslate2
 from alidade.io import read_lines
 from alidade.model_folder import ModelFolder, default_model, load_model_folder, save_model_folder
@@ -37,12 +40,18 @@ from alidade.search.hypotheses import Request
 from alidade.text.subwords import Encoding
 from record import TRANSLATING, record
 
-SHAPES = {"base": {"width": 512, "feed_forward": 2048, "heads": 8, "encoder_layers": 6, "decoder_layers": 6}}
+SHAPES = {
+    "base": {"width": 512, "feed_forward": 2048, "heads": 8, "encoder_layers": 6, "decoder_layers": 6},
+    "small": {"width": 256, "feed_forward": 1024, "heads": 4, "encoder_layers": 6, "decoder_layers": 2},
+}
+NUM_PIECES = {"base": 32_000, "small": 8_000}
+"""Of the shapes above. Texts are read with the system's pieces; the others are there to be written."""
 BEAM = 5
 PEER = "CTranslate2 int8"
 
 Contender = Callable[[int], float]
 """Target tokens a second with so many sentences at a time."""
+MakeEngine = Callable[[Precision], EngineSystem]
 
 
 def main() -> None:
@@ -59,6 +68,7 @@ def main() -> None:
     if options.record:
         isa = os.environ.get("CT2_FORCE_CPU_ISA", "")
         command = f"{'CT2_FORCE_CPU_ISA=' + isa + ' ' if isa else ''}python benchmarks/translation.py --input dev.en"
+        command += f" --shape {options.shape}" if options.shape else ""
         rounded = {name: {key: round(speed) for key, speed in row.items()} for name, row in figures.items()}
         record(options.record, rounded, depends_on=TRANSLATING, command=command)
 
@@ -79,52 +89,65 @@ def parse_arguments() -> argparse.Namespace:
 
 def make_contenders(options: argparse.Namespace, folder: Path) -> dict[str, Contender]:
     system = load_model_folder(options.system or default_model())
-    plain = options.plain or folder / "plain"
-    if options.shape:
-        save_random(system, SHAPES[options.shape], plain)
-    elif options.plain is None:
-        save_without_heads(system, plain)
-    baseline = load_model_folder(plain)
     texts = list(read_lines(options.input))[: options.limit]
-    sources = [baseline.source_subwords.encode(baseline.normalise_source(text)) for text in texts]
+    sources = [system.source_subwords.encode(system.normalise_source(text)) for text in texts]
     sources = sorted([source for source in sources if 0 < len(source) <= 200], key=len)[::-1]
-    export(baseline, folder / "ctranslate2")
+    engines: dict[str, MakeEngine] = {}
+    if options.shape:
+        lexical, engines["plain"] = make_random(options.shape)
+    else:
+        plain = options.plain or save_without_heads(system, folder / "plain")
+        baseline = load_model_folder(plain)
+        lexical = load_system(baseline).lexical
+        engines = {"plain": partial(load, baseline), "assisted": partial(load, system)}
+    export(lexical, system, folder / "ctranslate2")
     contenders: dict[str, Contender] = {
         f"CTranslate2 {kind}": ctranslate2_contender(folder / "ctranslate2", sources, kind)
         for kind in ("int8", "float32")
     }
-    systems = [("plain", baseline)] if options.shape else [("plain", baseline), ("assisted", system)]
-    for name, model in systems:
-        for precision in ("int8", "float32"):
-            contenders[f"{name} {precision}"] = our_contender(model, sources, precision, can_repeat=bool(options.shape))
+    for name, make_engine in engines.items():
+        search = SearchSettings() if name == "plain" else system.search
+        settings = search.model_copy(update={"beam_size": BEAM, "can_repeat": bool(options.shape)})
+        for precision in get_args(Precision):
+            contenders[f"{name} {precision}"] = our_contender(make_engine(precision), settings, sources)
     return contenders
 
 
-def save_without_heads(system: ModelFolder, path: Path) -> None:
+def load(folder: ModelFolder, precision: Precision) -> EngineSystem:
+    return load_engine(folder, precision=precision, threads=1)
+
+
+def make_random(shape: str) -> tuple[Any, MakeEngine]:
+    """A transformer with fresh weights, and what makes an engine of it."""
+    settings = TransformerSettings(kind="transformer", **SHAPES[shape])
+    system = build_system(settings, None, NUM_PIECES[shape], NUM_PIECES[shape])
+    weights = Weights(named_weights(system)).at("lexical")
+
+    def make(precision: Precision) -> EngineSystem:
+        lexical = LexicalTransformer(settings, weights, precision=precision, threads=1, device="cpu")
+        return EngineSystem(lexical, None, shares_encoder=False, precision=precision)
+
+    return system.lexical, make
+
+
+def save_without_heads(system: ModelFolder, path: Path) -> Path:
     """The lexical model of an assisted system as a plain transformer."""
     lexical = system.description.lexical
     assert isinstance(lexical, TransformerSettings)
     weights = {name: weight for name, weight in system.weights_of("lexical").items() if "alignment_heads" not in name}
-    save_like(system, weights, lexical.model_copy(update={"kind": "transformer"}), path)
-
-
-def save_random(system: ModelFolder, shape: dict[str, Any], path: Path) -> None:
-    """A transformer with fresh weights; its vocabulary is the system's, so that it can read the text."""
-    settings = TransformerSettings(kind="transformer", **shape)
-    sizes = system.description.source.size, system.description.target.size
-    save_like(system, named_weights(build_system(settings, None, *sizes)), settings, path)
-
-
-def save_like(system: ModelFolder, weights: Any, lexical: TransformerSettings, path: Path) -> None:
+    plain = lexical.model_copy(update={"kind": "transformer"})
     subwords = system.source_subwords, system.target_subwords
-    save_model_folder(path, weights, lexical, None, *subwords, SearchSettings(), system.description.normalisation)
+    save_model_folder(path, weights, plain, None, *subwords, SearchSettings(), system.description.normalisation)
+    return path
 
 
-def export(baseline: ModelFolder, path: Path) -> None:
-    lexical = load_system(baseline).lexical
-    assert lexical is not None
-    sides = [baseline.source_subwords, baseline.target_subwords]
-    source, target = [[side.piece(number) for number in range(len(side))] for side in sides]
+def export(lexical: Any, system: ModelFolder, path: Path) -> None:
+    """For CTranslate2; lexical: a torch transformer that reads the system's pieces, and may have more."""
+    num_pieces = len(lexical.output.bias)
+    source, target = [
+        [side.piece(number) if number < len(side) else f"<{number}>" for number in range(num_pieces)]
+        for side in (system.source_subwords, system.target_subwords)
+    ]
     export_ctranslate2(lexical, source, target, path)
 
 
@@ -150,11 +173,7 @@ def ctranslate2_contender(path: Path, sources: Sequence[Encoding], kind: str) ->
     return run
 
 
-def our_contender(
-    model: ModelFolder, sources: Sequence[Encoding], precision: Precision, *, can_repeat: bool
-) -> Contender:
-    engine = load_engine(model, precision=precision, threads=1)
-    settings = model.search.model_copy(update={"beam_size": BEAM, "can_repeat": can_repeat})
+def our_contender(engine: EngineSystem, settings: SearchSettings, sources: Sequence[Encoding]) -> Contender:
     search = BeamSearch(engine, settings)
 
     def run(size: int) -> float:

@@ -81,3 +81,25 @@ def test_seven_bits_do_not_overflow_where_products_are_summed_in_sixteen(monkeyp
     rounded, scales = round_columns(weight.T, reduced=True)
     assert 2 * 255 * int(rounded.max()) < 2**15
     np.testing.assert_allclose(rounded * scales, weight.T, rtol=1e-6)
+
+
+@pytest.mark.parametrize("is_wide", [True, False])
+@pytest.mark.parametrize(("gain", "shift"), [(1.0, 0.1), (0.02, 0.0), (0.1, 30.0), (0.0, 1.0), (0.0, 0.0)])
+def test_what_norms_hand_on_comes_near_in_eight_bits(
+    monkeypatch: pytest.MonkeyPatch, is_wide: bool, gain: float, shift: float
+) -> None:
+    """Whatever the size of the norm's weight and bias, and of the rows before it."""
+    monkeypatch.setattr("alidade.engine.graph.has_wide_int8", lambda: is_wide)
+    weight, bias = random_layer()
+    x = random_rows(9)
+    norm_weight = (gain * RANDOM.uniform(0.5, 1.5, 64)).astype(np.float32)
+    norm_bias = (shift * RANDOM.uniform(-1, 1, 64)).astype(np.float32)
+    found: dict[Precision, Floats] = {}
+    for precision in ("float32", "int8"):
+        graph = Graph(precision)
+        given = graph.input("x", np.float32, ["R", 64])
+        graph.output("y", graph.norm_linear(given, norm_weight, norm_bias, 1e-5, weight, bias))
+        (found[precision],) = graph.session()({"x": x})
+    largest = 6 * np.sqrt(np.mean(norm_weight**2)) + np.abs(norm_bias).max()
+    steps = largest * np.abs(weight).max(axis=1) / (127 if is_wide else 63)
+    assert (np.abs(found["int8"] - found["float32"]) <= 4 * np.sqrt(64) * steps + 1e-4).all()

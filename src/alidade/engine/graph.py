@@ -35,8 +35,8 @@ _EXTRA_OPERATORS = {"FusedMatMul", "MatMulIntegerToFloat"}
 """ONNX Runtime's own operators, beside the standard's."""
 _LARGEST, _LARGEST_REDUCED = 127, 63
 _INPUT_ZERO = 128
-_LARGEST_NORMED = 8.0
-"""Normed values beyond this, eight times what is usual, are cut; beyond the root of the width there are none."""
+_LARGEST_NORMED = 6.0
+"""Normed values beyond this, six times what is usual, are cut; beyond the root of the width there are none."""
 
 
 class Value(str):
@@ -131,6 +131,7 @@ class Graph:
             return self.linear(normed, weight, bias)
         rounded, scales = round_columns(weight.T, reduced=not has_wide_int8())
         largest = min(_LARGEST_NORMED, len(norm_weight) ** 0.5) * np.sqrt(np.mean(norm_weight**2))
+        largest = max(largest + np.abs(norm_bias).max(), 1e-20)
         unit, zero = self.constant(largest / _LARGEST), self.constant(_INPUT_ZERO, np.uint8)
         product = self.MatMulIntegerToFloat(
             self.QuantizeLinear(normed, unit, zero),

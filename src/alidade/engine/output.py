@@ -89,5 +89,5 @@ class OutputLayer:
         return RowPieces(best, logp, end_logp, asked_logp)
 
     def _ask(self, features: Floats, num_best: Ints, rows: Ints, pieces: Ints) -> list[Any]:
-        places = rows * self._num_columns + pieces
+        places = rows * self._num_columns + pieces if len(rows) else rows
         return self._session({"features": features, "num_best": num_best, "asked": places})

@@ -402,6 +402,7 @@ class Candidates:
             return rows.end_scores.reshape(shape), rows.end_logp.reshape(shape)
         scores, logp = np.full(shape, -np.inf, dtype=np.float32), np.full(shape, -np.inf, dtype=np.float32)
         can_end = np.flatnonzero(rows.end_scores > -np.inf)
-        scores.ravel()[rows.hypotheses[can_end]] = rows.end_scores[can_end]
-        logp.ravel()[rows.hypotheses[can_end]] = rows.end_logp[can_end]
+        if len(can_end):  # most steps are far from the end
+            scores.ravel()[rows.hypotheses[can_end]] = rows.end_scores[can_end]
+            logp.ravel()[rows.hypotheses[can_end]] = rows.end_logp[can_end]
         return scores, logp
