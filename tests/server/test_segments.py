@@ -62,3 +62,14 @@ def test_segments_go_with_their_document(tmp_path: Path) -> None:
     assert store.num_segments(identity) == 0
     store.put_segments(identity, [Segment(0, "line 1", ("Open",))])
     assert store.num_segments(identity) == 0
+
+
+def test_only_a_finished_document_is_translated_again(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store.sqlite")
+    identity = document(store)
+    assert not store.requeue_document(identity, None)
+    SegmentRecord(store, identity).finish({0: Filled(("Deschide",), "machine", 0.9)})
+    store.finish_document(identity, b"result")
+    assert store.requeue_document(identity, None)
+    assert store.result(identity) is None
+    assert [one.state for one in store.segments(identity)] == ["waiting", "file", "waiting"]

@@ -204,10 +204,9 @@ def translate_again(identity: str, asked: AgainRequest, service: Served, key: As
     pair = document.source, document.target
     if asked.dictionary_id is not None and not service.dictionary(key, asked.dictionary_id).has(*pair):
         raise Refusal(400, f"dictionary {asked.dictionary_id} has no entries for {pair[0]} to {pair[1]}")
-    if document.state != "done":
-        raise Refusal(400, "this document is not translated yet")
-    service.bill(key, document.characters)
-    service.store.requeue_document(document.id, asked.dictionary_id)
+    service.bill(key, document.characters if document.state == "done" else 0)
+    if not service.store.requeue_document(document.id, asked.dictionary_id):
+        raise Refusal(400, "this document is not translated yet, or its file is gone: send it once more")
     service.documents.wake()
     return _info(service, _find(service, key, identity))
 
@@ -302,9 +301,10 @@ def send(service: Service, document: StoredDocument) -> Response:
     if document.state == "error":
         raise Refusal(404, f"the document could not be translated: {document.message}")
     try:
-        content = render(service.store, document) or service.store.result(document.id)
+        changed = render(service.store, document) if document.state == "done" else None
     except AlidadeError as error:
         raise Refusal(400, str(error)) from None
+    content = changed or service.store.result(document.id)
     if content is None:
         raise Refusal(503, "the document is not translated yet; try again soon", 5)
     disposition = f"attachment; filename*=UTF-8''{quote(document.name)}"

@@ -390,9 +390,11 @@ class Store:
         return rows[0][0] if rows else None
 
     def requeue_document(self, identity: str, dictionary: str | None) -> bool:
-        """Have a translated document translated again, but for what people have done; False: it is not done yet."""
+        """Have a translated document translated again, but for what people have done; False: it is not done, or its
+        file is not there any more."""
         with self._writing() as connection:
-            query = "UPDATE documents SET state = 'queued', dictionary = ? WHERE id = ? AND state = 'done'"
+            query = """UPDATE documents SET state = 'queued', dictionary = ?
+                       WHERE id = ? AND state = 'done' AND length(content) > 0"""
             if connection.execute(query, (dictionary, identity)).rowcount == 0:
                 return False
             query = "UPDATE segments SET state = 'waiting' WHERE document = ? AND state IN ('machine', 'memory')"
