@@ -243,6 +243,7 @@ def test_what_does_not_go_with_shards_is_refused(model: Path, text: Path, tmp_pa
         ("--output", tmp_path / "out", "--shard", 2): "there are 2 shards, 0 to 1",
         ("--output", tmp_path / "out", "--show"): "show: not with --shards",
         ("--output", text): "and this is a file",
+        ("--output", tmp_path / "out", text): "files: not with --shards",
     }.items():
         assert complaint in str(run(*given, *options).exception)
 

@@ -44,15 +44,16 @@ class ShardActor:
         return ""
 
 
-def do_shards_on_ray(shards: Shards, numbers: Sequence[int], work: Work, address: str, progress: Progress) -> None:
-    """Let all cores or GPUs of a Ray cluster do shards."""
+def do_shards_on_ray(
+    shards: Shards, numbers: Sequence[int], work: Work, address: str, progress: Progress, *, uses_gpus: bool
+) -> None:
+    """Let all cores, or all GPUs, of a Ray cluster do shards."""
     with _connected(address) as ray:
-        resources = ray.cluster_resources()
-        kind = "GPU" if resources.get("GPU") else "CPU"
+        available = int(ray.cluster_resources().get("GPU" if uses_gpus else "CPU", 0))
+        if not available:
+            raise AlidadeError(f"--ray {address}: the cluster has no {'GPU' if uses_gpus else 'CPU'}")
         # A task at a time for each actor: a second one would wait for it while others have nothing to do.
-        pool = ray.data.ActorPoolStrategy(
-            size=max(1, min(int(resources[kind]), len(numbers))), max_tasks_in_flight_per_actor=1
-        )
+        pool = ray.data.ActorPoolStrategy(size=min(available, len(numbers)), max_tasks_in_flight_per_actor=1)
         ray.data.DataContext.get_current().enable_progress_bars = False  # ours knows about records
         logging.getLogger("ray.data").setLevel(logging.WARNING)
         dataset = ray.data.from_items([{"shard": shard} for shard in numbers], override_num_blocks=len(numbers))
@@ -61,8 +62,9 @@ def do_shards_on_ray(shards: Shards, numbers: Sequence[int], work: Work, address
             fn_constructor_args=(shards, work),
             batch_size=1,
             compute=pool,
-            **({"num_gpus": 1} if kind == "GPU" else {"num_cpus": 1}),
+            **({"num_gpus": 1} if uses_gpus else {"num_cpus": 1}),
         )
+        progress.start_clock()
         for row in done.iter_rows():
             shard = int(row["shard"])
             if row["error"]:

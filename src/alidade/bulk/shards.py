@@ -147,7 +147,7 @@ class Progress:
         self._bar = progress_bar()
 
     def __enter__(self) -> Self:
-        self._started = time.perf_counter()
+        self.start_clock()
         self._bar.start()
         self._task = self._bar.add_task("records", total=self._total)
         return self
@@ -161,6 +161,10 @@ class Progress:
                 f"{len(self._errors)} of {self._num_shards} shards could not be done, and the same command does them: "
                 + "; ".join(self._errors[:3])
             )
+
+    def start_clock(self) -> None:
+        """Whatever comes before the work does not count in its rate."""
+        self._started = time.perf_counter()
 
     def advance(self, count: int) -> None:
         """So many more records are done."""

@@ -56,7 +56,16 @@ class ShardOptions:
         """Of one process, if that is not for anybody to say: Ray has a process for each core."""
         return None if self.ray is None else 1
 
-    def run(self, work: Work, columns: Sequence[Column], folder: Path | None, suffix: str, workers: int) -> None:
+    def run(
+        self,
+        work: Work,
+        columns: Sequence[Column],
+        folder: Path | None,
+        suffix: str,
+        workers: int,
+        *,
+        uses_gpus: bool = False,
+    ) -> None:
         """Do what is missing."""
         from alidade.bulk.manifest import open_manifest
         from alidade.bulk.shards import Progress, Shards, do_shards
@@ -79,7 +88,7 @@ class ShardOptions:
             else:
                 from alidade.bulk.ray import do_shards_on_ray
 
-                do_shards_on_ray(shards, numbers, work, self.ray, progress)
+                do_shards_on_ray(shards, numbers, work, self.ray, progress, uses_gpus=uses_gpus)
 
     def _numbers(self, count: int) -> Sequence[int]:
         if self.shard is None:

@@ -31,6 +31,7 @@ from alidade.io import Pause, aside_name, decode_lines, hash_file, is_special, o
 from alidade.io import read_stream as read_stream_of
 
 if TYPE_CHECKING:
+    from alidade.bulk.records import Column
     from alidade.dictionary.entries import Dictionary
     from alidade.streaming import Job
     from alidade.translation import Translation
@@ -162,10 +163,13 @@ def translate(
 
         alidade translate --input 'text/*.en.gz' --output translated --shards 100 --ray
     """
+    from alidade.bulk.records import Column
     from alidade.streaming import Job
     from alidade.translator import Translator
 
     sharing = ShardOptions(shards, shard, ray)
+    if sharing.are_given:
+        _refuse_for_shards(files=files, prefixes=prefixes, show=show)
     input_file = None if sharing.are_given else _only(inputs)
     if files:
         refuse_for_files(input=input_file, prefixes=prefixes, json=as_json, show=show, nbest=num_best > 1)
@@ -188,8 +192,7 @@ def translate(
     form = "json" if as_json else "show" if show else "text"
     job = Job(translator, dictionary, mode, num_best, form != "text", protect)
     if sharing.are_given:
-        refuse_for_shards(files=files, prefixes=prefixes, show=show)
-        _translate_shards(sharing, job, inputs or [], field, output_file, form, workers)
+        _translate_shards(sharing, job, Column.of(inputs or [], field), output_file, form, workers, device)
         return
     given_prefixes = None if prefixes is None else list(read_lines(prefixes))
     origin = None
@@ -218,7 +221,7 @@ def _only(inputs: list[Path] | None) -> Path | None:
     return inputs[0] if inputs else None
 
 
-def refuse_for_shards(**given: object) -> None:
+def _refuse_for_shards(**given: object) -> None:
     """An option that means nothing for shards is an error, not a thing that silently does nothing."""
     for name, value in given.items():
         if value:
@@ -226,16 +229,15 @@ def refuse_for_shards(**given: object) -> None:
 
 
 def _translate_shards(
-    sharing: ShardOptions, job: Job, inputs: list[Path], field: str, output: Path | None, form: str, workers: int
+    sharing: ShardOptions, job: Job, column: Column, output: Path | None, form: str, workers: int, device: str
 ) -> None:
-    from alidade.bulk.records import Column
     from alidade.bulk.work import TranslationWork
 
-    if not inputs:
+    if not column.files:
         raise AlidadeError("shards are read from files: name them with --input")
-    column = Column.of(inputs, field)
     work = TranslationWork(job, "json" if form == "json" else "object" if column.has_fields else "text")
-    sharing.run(work, [column], output, ".txt" if work.form == "text" else ".jsonl", workers)
+    suffix = ".txt" if work.form == "text" else ".jsonl"
+    sharing.run(work, [column], output, suffix, workers, uses_gpus=device == "cuda")
 
 
 def _lines(input_file: Path | None) -> Iterator[str | Pause]:
