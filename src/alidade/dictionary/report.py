@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from alidade.dictionary.draft import places_of
 from alidade.dictionary.entries import Dictionary, Entry
 from alidade.dictionary.matching import Form, Match
 from alidade.dictionary.rules import Use
@@ -95,14 +96,7 @@ def _reason(match: Match, use: Use | None, target: Encoding) -> str:
 
 
 def _stands_in(form: Form, target: Encoding) -> bool:
-    """Whether the form's words follow each other in the target; a form is whole words."""
-    start = target.text.find(form.text)
-    starts, ends = {word.start for word in target.words}, {word.end for word in target.words}
-    while start >= 0:
-        if start in starts and start + len(form.text) in ends:
-            return True
-        start = target.text.find(form.text, start + 1)
-    return False
+    return next(places_of(form, target), None) is not None
 
 
 class DictionarySummary:
