@@ -90,7 +90,7 @@ def measure(
 
 def watch(text: Path, output: Path, options: list[str], num_lines: int) -> Run:
     """Run the command, and look at it until it ends."""
-    command = [sys.executable, "-m", "alidade", "translate", "--input", text, "--output", output, *options]
+    command = [sys.executable, "-m", "alidade", "translate", "--input", str(text), "--output", str(output), *options]
     began = time.perf_counter()
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
     seen: list[tuple[float, int]] = []

@@ -201,7 +201,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_folder(tmp_path_factory.mktemp("bulk") / "model")
 
 
-def run(*arguments: str | Path) -> Result:
+def run(*arguments: str | Path | int) -> Result:
     return CliRunner().invoke(app, [*map(str, arguments)])
 
 

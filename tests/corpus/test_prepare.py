@@ -17,6 +17,7 @@ from alidade.corpus.arrays import Layout
 from alidade.corpus.prepare import Preparation
 from alidade.corpus.store import PreparedCorpus, Split
 from alidade.errors import AlidadeError
+from alidade.io import write_json
 
 NOUNS = {"dog": "Hund", "cat": "Kater", "man": "Mann", "tree": "Baum", "king": "König", "fish": "Fisch"}
 VERBS = {"sees": "sieht", "loves": "liebt", "hears": "hört", "finds": "findet"}
@@ -329,23 +330,20 @@ def test_a_killed_preparation_goes_on_where_it_was(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(parts, "PART_PAIRS", 10)
     settings = config(tmp_path, aligner=links_file(tmp_path))
     done = settings.corpus / "stages" / f"{stage}.parts" / "train" / "00003" / "done.json"
-    real_write = parts.write_json
+    written: list[Path] = []
 
     def write_until_killed(path: Path, values: Any) -> None:
-        real_write(path, values)
+        write_json(path, values)
+        written.append(path)
         if path == done:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(parts, "write_json", write_until_killed)
     with pytest.raises(KeyboardInterrupt):
         prepare(settings)
-    done_again: list[str] = []
-    monkeypatch.setattr(
-        parts, "write_json", lambda path, values: (done_again.append(str(path)), real_write(path, values))
-    )
+    written.clear()
     prepare(settings)
-    again = [Path(name).parent.name for name in done_again if f"{stage}.parts" in name]
-    assert again[0] == "00004"
+    assert next(path.parent.name for path in written if f"{stage}.parts" in str(path)) == "00004"
     whole = tmp_path / "whole"
     whole.mkdir()
     prepare(config(whole, aligner=links_file(whole)))
