@@ -21,8 +21,8 @@ _BLANK_LINES = regex.compile(r"\n[^\S\n]*\n\s*")
 def can_part(work: Work) -> bool:
     """Not where links, alternatives or the n-th occurrence of a phrase speak of the text as a whole, nor against what
     the client says of sentences."""
-    speaks_of_parts = work.kind == "text" and work.num_best == 1 and work.splitting == SENTENCES
-    return speaks_of_parts and all(entry.occurrence is None for entry in work.entries)
+    is_plain = work.kind == "text" and work.num_best == 1 and work.splitting == SENTENCES
+    return is_plain and all(entry.occurrence is None for entry in work.entries)
 
 
 def part(text: str) -> tuple[list[str], list[str]]:

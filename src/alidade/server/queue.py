@@ -62,6 +62,8 @@ class Job:
     arrival: float = field(default_factory=time.monotonic)
     num_lost: int = 0
     """How many workers were lost with it."""
+    is_alone: bool = False
+    """It shares no batch: something in one was bad."""
     due: int = 0
     """The number of the batch from which on its length matters no more: it has been overtaken enough."""
 
@@ -253,7 +255,7 @@ class Queue:
         """
         self._num_batches += 1
         oldest = lane[0]
-        if oldest.num_lost:
+        if oldest.is_alone:
             lane.popleft()
             self._left(oldest)
             return [oldest]
@@ -290,7 +292,8 @@ class Queue:
             return True
         except TextError as error:
             if len(jobs) > 1:  # one of them: the others shall have their translations
-                return all(self._run(worker, [job]) for job in jobs)
+                self._do_alone(jobs)
+                return True
             log.error("a text could not be worked on:\n%s", error)
             _fail(jobs[0], error)
             return True
@@ -301,13 +304,18 @@ class Queue:
         return True
 
     def _put_back(self, jobs: list[Job]) -> None:
-        """To the front of the queue, from now on each alone; a text that has been lost too often fails."""
+        """A worker was lost with them: they wait again, but for those that have been lost too often."""
+        for job in jobs:
+            job.num_lost += 1
+            if job.num_lost >= MOST_LOSSES:
+                _fail(job, TextError("this text ends every worker that reads it"))
+        self._do_alone([job for job in jobs if job.num_lost < MOST_LOSSES])
+
+    def _do_alone(self, jobs: list[Job]) -> None:
+        """Back to the front of the queue, from now on each by itself."""
         with self._changed:
             for job in reversed(jobs):
-                job.num_lost += 1
-                if job.num_lost >= MOST_LOSSES:
-                    _fail(job, TextError("this text ends every worker that reads it"))
-                    continue
+                job.is_alone = True
                 self._waiting[job.is_background].appendleft(job)
                 if not job.is_background:
                     self._waiting_size += job.size
