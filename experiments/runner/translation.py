@@ -77,7 +77,7 @@ def translate_set(shop: Workshop, task: TaskSettings, system: ReadySystem, name:
         # The command writes as it goes; a file that has its name is complete.
         translate(
             model=system.folder,
-            input_file=source,
+            inputs=[source],
             output_file=aside_name(output),
             workers=shop.workers,
             protect=False,  # the model as it is, a sentence a line
