@@ -36,7 +36,7 @@ other model is named.
 - messages of free software: Debian's catalogues, LibreOffice, Firefox, Mozilla, odoo, QGIS, MediaWiki, WordPress,
   LineageOS, OsmAnd, Discourse, Decidim, OpenStreetMap, lichess, calibre, games and others, under the free-software
   licences of their packages;
-- technical prose: manual pages, Microsoft Docs (CC BY), documentation of QGIS, GIMP, Debian, Python and PHP,
+- technical prose: manual pages, Microsoft Docs, documentation of QGIS, GIMP, Debian, Python and PHP,
   ethereum.org, the EU's procurement terms (eForms), under free-software licences, CC BY and CC BY-SA;
 - other sentences: Tatoeba (CC BY), RO-STS (CC BY-SA), MLQE-PE, XQuAD (CC BY-SA), the first 10,000 lines of Europarl.
 

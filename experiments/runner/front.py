@@ -77,14 +77,12 @@ LINES = (
         ("enro/shipped", bleu("test")),
         ("enro/transformer-continued", bleu("test")),
         "plain transformer",
-        before="enro/transformer",
     ),
     Line(
         "– everyday sentences (Tatoeba)",
         ("enro/shipped", bleu("tatoeba")),
         ("enro/transformer-continued", bleu("tatoeba")),
         "plain transformer",
-        before="enro/transformer",
     ),
     Line(
         "– captions, English→German",
