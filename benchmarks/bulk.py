@@ -49,7 +49,7 @@ class Run:
 def measure(
     source: Annotated[Path, typer.Option("--input", help="Text, a sentence a line.")],
     lines: Annotated[int, typer.Option(help="Take so many lines.")] = 20_000,
-    words: Annotated[int, typer.Option(help="Take lines of at most so many words.")] = 6,
+    words: Annotated[int, typer.Option(help="Take lines of at most so many words.")] = 3,
     shards: int = 20,
     without_ray: Annotated[bool, typer.Option("--without-ray", help="Leave Ray out.")] = False,
     name: Annotated[str | None, typer.Option("--record", help="Keep the figures under this name.")] = None,

@@ -25,7 +25,6 @@ from alidade.alignment.statistical import EflomalAligner, read_alignments, read_
 from alidade.alignment.symmetrise import Symmetrisation, symmetrise
 from alidade.config import SubwordSettings
 from alidade.corpus.encode import count_units, train_subwords
-from alidade.corpus.links import REL_ITERATIONS
 from alidade.io import read_lines, write_aside
 from alidade.text.subwords import Subwords
 from alidade.text.words import split_words
@@ -156,8 +155,7 @@ def align_last_chunk(folder: Path, sides: list[Side], units: Words | Pieces, num
         size = (len(lines) - len(words[0])) // num_chunks + len(words[0])
         with write_aside(folder / name) as file:
             file.writelines([f"{line}\n" for line in lines[-size:]])
-    aligner = EflomalAligner(REL_ITERATIONS)
-    aligner.align_with_priors(*(folder / name for name in (*SIDES, "forward", "reverse", "priors")))
+    EflomalAligner().align_with_priors(*(folder / name for name in (*SIDES, "forward", "reverse", "priors")))
     return words
 
 

@@ -24,10 +24,6 @@ Parsed = TypeVar("Parsed")
 class EflomalAligner:
     """Aligns files with eflomal in both directions, and later files in the same way through the kept priors."""
 
-    def __init__(self, rel_iterations: float = 1.0) -> None:
-        """rel_iterations: of eflomal's own number of iterations, which falls with the size of a bitext."""
-        self._rel_iterations = rel_iterations
-
     def align_files(self, source: Path, target: Path, forward: Path, reverse: Path, priors: Path | None = None) -> None:
         """Align two line-parallel files of space-separated units; write a Pharaoh line for each pair.
 
@@ -66,7 +62,7 @@ class EflomalAligner:
                 _open_plain(target) as target_file,
                 _open_if_given(priors) as priors_file,
             ):
-                eflomal.Aligner(rel_iterations=self._rel_iterations).align(
+                eflomal.Aligner().align(
                     source_file,
                     target_file,
                     links_filename_fwd=str(forward),

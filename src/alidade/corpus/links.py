@@ -44,8 +44,6 @@ BYTES_A_UNIT = 100
 for the former with two threads, and it takes more with six."""
 MEMORY_AT_FIRST = 60_000_000
 """What they take before they read anything."""
-REL_ITERATIONS = 0.3
-"""Chunks start from priors and need so many of eflomal's iterations (experiments/LOG.md)."""
 
 UNSEEDED = "eflomal takes no seed: aligned once more, the same pairs get a few other links"
 
@@ -169,7 +167,7 @@ def _align_chunk(shared: SharedSubwords, unit: Unit, layout: Layout, priors: Pat
             source_lines, target_lines = _units_of_chunk(shared, unit, pairs)
             source_file.writelines(source_lines)
             target_file.writelines(target_lines)
-    EflomalAligner(REL_ITERATIONS).align_with_priors(*files, chunk.forward, chunk.reverse, priors)
+    EflomalAligner().align_with_priors(*files, chunk.forward, chunk.reverse, priors)
     for path in files:
         path.unlink()
 
