@@ -64,7 +64,7 @@ class AlignmentTransformer:
 
     def _step_graph(self, weights: Weights, precision: Precision) -> Graph:
         graph = Graph(precision)
-        layers = Layers(graph, self.shape)
+        layers = Layers(graph, self.shape, is_step=True)
         x = graph.input("x", np.float32, ["B", "K", self.shape.width])
         previous_states = graph.input("previous_states", np.float32, ["B", "K", self.shape.width])
         mask = graph.input("mask", np.float32, ["B", 1, "K", "n"])

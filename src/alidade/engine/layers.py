@@ -86,8 +86,9 @@ class Shape:
 class Layers:
     """Writes the layers of a transformer into a graph."""
 
-    def __init__(self, graph: Graph, shape: Shape) -> None:
-        self.graph, self.shape = graph, shape
+    def __init__(self, graph: Graph, shape: Shape, *, is_step: bool = False) -> None:
+        """is_step: of a decoder, where few rows go through and what a layer takes besides its product counts."""
+        self.graph, self.shape, self._is_step = graph, shape, is_step
 
     def linear(self, x: Value, weights: Weights) -> Value:
         return self.graph.linear(x, weights["weight"], weights.optional("bias"))
@@ -96,10 +97,15 @@ class Layers:
         return self.graph.norm(x, weights["weight"], weights["bias"], self.shape.norm_epsilon)
 
     def pre_linear(self, x: Value, residual: Weights, weight: Floats, bias: Floats) -> Value:
-        """A sublayer's first linear layer, with the norm before it if that is where norms are."""
+        """A sublayer's first linear layer, with the norm before it if that is where norms are.
+
+        Encoders have larger outliers than decoders, which a constant scale would cut (experiments/LOG.md).
+        """
         if not self.shape.pre_norm:
             return self.graph.linear(x, weight, bias)
         norm = residual.at("norm")
+        if not self._is_step:
+            return self.graph.linear(self.norm(x, norm), weight, bias)
         return self.graph.norm_linear(x, norm["weight"], norm["bias"], self.shape.norm_epsilon, weight, bias)
 
     def queries(self, x: Value, residual: Weights, weights: Weights) -> Value:

@@ -136,7 +136,7 @@ class _Step:
         """queries: the name of the dimension of queries in a sentence."""
         self.model = model
         self.graph = model.new_graph()
-        self.layers = Layers(self.graph, model.shape)
+        self.layers = Layers(self.graph, model.shape, is_step=True)
         self._queries = queries
         self._mask: Value | None = None
         self._source_mask: Value | None = None

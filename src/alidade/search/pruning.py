@@ -132,9 +132,10 @@ class BestFirst:
     def first(self, position_logp: Floats, bounds: Floats) -> Ints:
         is_there = bounds > -np.inf
         is_picked = self._picker(position_logp, is_there)
-        self._bounds = bounds if is_picked is is_there else np.where(is_picked, bounds, -np.inf)
-        self._bounds, is_picked = [part.reshape(len(bounds), -1) for part in (self._bounds, is_picked)]  # (B, K * S)
-        self.num_picked = is_picked.sum(axis=1)
+        if is_picked is not is_there:
+            bounds = np.where(is_picked, bounds, -np.inf)
+        self._bounds = bounds.reshape(len(bounds), -1)  # (B, K * S)
+        self.num_picked = is_picked.sum(axis=(1, 2))
         fewest, most = FIRST if len(bounds) >= LARGE_BATCH else FIRST_SMALL
         self._num_first = min(max(self._num_first, fewest * self._beam_size), most * self._beam_size)
         self._evaluated = np.flatnonzero(is_picked) if self._takes_all else self._best_pairs()
