@@ -15,15 +15,17 @@ import statistics
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from alidade.config import SearchSettings
+from alidade.config import SearchSettings, TransformerSettings
 from alidade.engine.system import load_engine
 from alidade.io import read_lines
-from alidade.model_folder import ModelFolder, default_model, load_model_folder
+from alidade.model_folder import ModelFolder, default_model, load_model_folder, save_model_folder
+from alidade.models.system import build_system, named_weights
 from alidade.search.beam import BeamSearch
 from alidade.search.hypotheses import Request
 from alidade.text.subwords import Encoding
-from translation import BEAM, SHAPES, Contender, at_a_time, measure, save_random, timed
+from translation import BEAM, SHAPES, Contender, at_a_time, measure, timed
 
 MARIANS = {"pre_norm": False, "activation": "swish", "norm_epsilon": 1e-6, "position_rates": "marian"}
 CONVENTIONS = {"own": {}, "imported": MARIANS | {"source_start": "skipped"}}
@@ -53,6 +55,14 @@ def main() -> None:
             f"{name:12}"
             + "   ".join(f"{key}: {speed} ({speed / figures['own'][key]:.2f})" for key, speed in row.items())
         )
+
+
+def save_random(shipped: ModelFolder, shape: dict[str, Any], path: Path) -> None:
+    """A transformer with fresh weights; its vocabulary is the shipped system's, so that it can read the text."""
+    settings = TransformerSettings(kind="transformer", **shape)
+    system = build_system(settings, None, shipped.description.source.size, shipped.description.target.size)
+    subwords = shipped.source_subwords, shipped.target_subwords
+    save_model_folder(path, named_weights(system), settings, None, *subwords, SearchSettings())
 
 
 def make_contender(model: ModelFolder, sources: Sequence[Encoding]) -> Contender:
