@@ -119,7 +119,7 @@ def load(folder: ModelFolder, precision: Precision) -> EngineSystem:
 
 def make_random(shape: str) -> tuple[Any, MakeEngine]:
     """A transformer with fresh weights, and what makes an engine of it."""
-    settings = TransformerSettings(kind="transformer", **SHAPES[shape])
+    settings = TransformerSettings.model_validate({"kind": "transformer", **SHAPES[shape]})
     system = build_system(settings, None, NUM_PIECES[shape], NUM_PIECES[shape])
     weights = Weights(named_weights(system)).at("lexical")
 

@@ -12,6 +12,7 @@ import torch
 from alidade.model_folder import load_model_folder, read_weights, write_weights
 from alidade.models.batch import Batch
 from alidade.models.system import load_system
+from alidade.models.transformer import AlignedTransformer
 from alidade.text.vocabulary import BOS, EOS
 from enro.grow import main as grow
 from small_folders import make_folder
@@ -28,7 +29,7 @@ def test_weights_are_written_as_they_read_whatever_their_memory_looks_like(tmp_p
 
 def _logits(folder: Path) -> torch.Tensor:
     lexical = load_system(load_model_folder(folder)).lexical
-    assert lexical is not None
+    assert isinstance(lexical, AlignedTransformer)
     words = list(word_ids())[:5]
     source = torch.tensor([[BOS, *words, EOS]])
     target_in, positions = torch.tensor([[BOS, *words]]), torch.tensor([[1, 2, 3, 4, 5, 6]])
