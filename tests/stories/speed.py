@@ -23,8 +23,8 @@ FIRST_VIEW = """() => {
   const paint = performance.getEntriesByName("first-contentful-paint")[0];
   return paint ? paint.startTime : NaN;
 }"""
-FRAMES = """async ([move, count]) => {
-  const step = eval(move);
+FRAMES = """async (count) => {
+  const step = %s;
   const times = [];
   let before = await new Promise(requestAnimationFrame);
   for (let n = 0; n < count; n++) {
@@ -61,7 +61,7 @@ def first_view(browser: Browser, address: str) -> float:
 
 def frames(page: Page, what: str, move: str) -> None:
     with busy_time(page) as spent:
-        times = page.evaluate(FRAMES, [f"({move})", NUM_FRAMES])
+        times = page.evaluate(FRAMES % move, NUM_FRAMES)
     rate = 1000 / statistics.mean(times)
     late = sum(time > 1.5 * 1000 / 60 for time in times)
     work = 1000 * spent["seconds"] / NUM_FRAMES
@@ -71,7 +71,7 @@ def frames(page: Page, what: str, move: str) -> None:
 def measure(browser: Browser, address: str) -> None:
     views = [first_view(browser, address) for _ in range(7)]
     print(f"first view: {statistics.median(views):.0f} ms (median of {len(views)}, worst {max(views):.0f})")  # noqa: T201
-    context = browser.new_context(base_url=address, bypass_csp=True, locale="en-GB")  # for the scripts of this file
+    context = browser.new_context(base_url=address, locale="en-GB")
     page = context.new_page()
     page.goto("/")
     answer_at_once(page)
