@@ -99,6 +99,24 @@ def test_a_file_is_translated_again_with_a_new_term(files: Desk, tmp_path: Path)
     expect(table.get_by_role("row").nth(2)).to_contain_text("reviewed")
 
 
+def test_a_file_that_is_dropped_is_taken(files: Desk) -> None:
+    content = catalogue(["Open the file"])
+    dropped = files.page.evaluate_handle(
+        """(content) => {
+          const data = new DataTransfer();
+          data.items.add(new File([content], "dropped.po", { type: "text/plain" }));
+          return data;
+        }""",
+        content,
+    )
+    place = files.page.locator(".drop")
+    place.dispatch_event("dragover", {"dataTransfer": dropped})
+    expect(place).to_have_class("drop over")
+    place.dispatch_event("drop", {"dataTransfer": dropped})
+    expect(files.page.get_by_role("button", name="Download")).to_be_enabled()
+    expect(files.page.get_by_role("grid", name="Segments").get_by_role("row")).to_contain_text("Open the file")
+
+
 def test_what_cannot_be_read_is_refused_with_a_reason(files: Desk, tmp_path: Path) -> None:
     path = tmp_path / "picture.png"
     path.write_bytes(b"\x89PNG")

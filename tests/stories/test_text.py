@@ -54,3 +54,13 @@ def test_characters_of_two_halves_do_not_shift_words(desk: Desk) -> None:
     desk.write(text)
     words = [word["text"] for word in desk.translate(text)["source_words"] if word["start"] is not None]
     expect(desk.page.locator("#text-s-0 .w")).to_have_text(words)
+
+
+def test_both_sides_are_copied(desk: Desk) -> None:
+    desk.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    desk.write(SAVED)
+    for side, text in (("Source", SAVED), ("Translation", desk.translate(SAVED)["text"])):
+        desk.page.get_by_role("region", name=side).get_by_role("button", name="Copy").click()
+        expect(desk.page.get_by_text("Copied", exact=True)).to_be_visible()
+        expect(desk.page.get_by_text("Copied", exact=True)).to_be_hidden()  # so that the next one is told by itself
+        assert desk.page.evaluate("navigator.clipboard.readText()") == text
