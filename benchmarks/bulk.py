@@ -83,7 +83,7 @@ def measure(
             }
             for way, run in runs.items()
         }
-        record(name, figures, depends_on=DEPENDS_ON, command="python benchmarks/bulk.py --input train.en")
+        record(f"speed/{name}", figures, depends_on=DEPENDS_ON, command="python benchmarks/bulk.py --input train.en")
     if not same:
         raise SystemExit(1)
 
