@@ -17,7 +17,7 @@ from alidade.corpus.arrays import Layout
 from alidade.corpus.prepare import Preparation
 from alidade.corpus.store import PreparedCorpus, Split
 from alidade.errors import AlidadeError
-from alidade.io import write_json
+from alidade.io import read_json, write_json
 
 NOUNS = {"dog": "Hund", "cat": "Kater", "man": "Mann", "tree": "Baum", "king": "König", "fish": "Fisch"}
 VERBS = {"sees": "sieht", "loves": "liebt", "hears": "hört", "finds": "findet"}
@@ -310,8 +310,8 @@ def arrays_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((folder / "corpus").glob("*.npy"))}
 
 
-def links_file(folder: Path) -> dict[str, str]:
-    (folder / "links").write_text("".join(f"{' '.join(f'{i}-{i}' for i in range(6))}\n" for _ in PAIRS))
+def links_file(folder: Path, num_pairs: int = len(PAIRS)) -> dict[str, str]:
+    (folder / "links").write_text(f"{' '.join(f'{i}-{i}' for i in range(4))}\n" * num_pairs)
     return {"kind": "pharaoh", "train_links": str(folder / "links")}
 
 
@@ -325,10 +325,20 @@ def test_parts_become_the_same_corpus(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not list((in_parts / "corpus" / "stages").glob("*.parts"))
 
 
-@pytest.mark.parametrize("stage", ["encode", "positions"])
+@pytest.mark.parametrize("stage", ["clean", "encode", "positions"])
 def test_a_killed_preparation_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
     monkeypatch.setattr(parts, "PART_PAIRS", 10)
-    settings = config(tmp_path, aligner=links_file(tmp_path))
+
+    def config_with_duplicates(folder: Path) -> PrepareConfig:
+        again = [*PAIRS[5:50], ("A new pair.", "Ein neues Paar.")]
+        return config(
+            folder,
+            bitext=[write_pairs(folder, "train", PAIRS), {**write_pairs(folder, "again", again), "weight": 2}],
+            aligner=links_file(folder, len(PAIRS) + len(again)),
+            cleaning={"drop_duplicates": True},
+        )
+
+    settings = config_with_duplicates(tmp_path)
     done = settings.corpus / "stages" / f"{stage}.parts" / "train" / "00003" / "done.json"
     written: list[Path] = []
 
@@ -346,8 +356,12 @@ def test_a_killed_preparation_goes_on_where_it_was(tmp_path: Path, monkeypatch: 
     assert next(path.parent.name for path in written if f"{stage}.parts" in str(path)) == "00004"
     whole = tmp_path / "whole"
     whole.mkdir()
-    prepare(config(whole, aligner=links_file(whole)))
+    prepare(config_with_duplicates(whole))
     assert arrays_of(tmp_path) == arrays_of(whole)
+    records = [Layout(folder / "corpus").stages / "clean.json" for folder in (tmp_path, whole)]
+    first, second = [read_json(record)["report"] for record in records]
+    assert first == second
+    assert first["written"] == len(PAIRS) + 2
 
 
 def test_parts_of_other_inputs_are_not_used(tmp_path: Path) -> None:

@@ -1,16 +1,21 @@
 """The first stage of `alidade prepare`: bitexts in, clean text out, and an account of what was dropped.
 
 Normalising never changes what a person reads: Unicode NFC, no control or invisible characters, single spaces.
-Pairs are then judged one by one (`Cleaner`); duplicates, which take a memory, are judged apart (`SeenPairs`).
+Pairs are then judged one by one (`Cleaner`); duplicates, which take a memory, are judged apart (`SeenPairs`). What is
+finished survives a kill (`parts.py`), what has been seen with it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import hashlib
+import itertools
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -18,14 +23,20 @@ import numpy.typing as npt
 import regex
 from rich.console import Console
 
-from alidade.config import CleaningSettings, PrepareConfig
-from alidade.corpus.arrays import Layout, write_array
-from alidade.corpus.bitext import Pair, count_pairs, count_raw_pairs, read_bitext, read_parallel_lines
+from alidade.config import BitextSettings, CleaningSettings, PrepareConfig
+from alidade.corpus.arrays import SIDES, ArrayWriter, Layout, map_array, write_array
+from alidade.corpus.bitext import count_pairs, count_raw_pairs, read_bitext, read_parallel_lines
+from alidade.corpus.parts import do_parts
 from alidade.errors import AlidadeError
-from alidade.io import track, write_aside
+from alidade.io import read_json, track, write_aside
 from alidade.parallel import CHUNK, Workers, chunked
 from alidade.text.languages import is_written_without_spaces, primary_language
 from alidade.text.normalise import normalise_as_set
+
+Hashes = npt.NDArray[np.uint64]
+HASHES = "hashes.npy"
+"""The file in a part of this stage that says which pairs are in it, so that the next parts do not repeat them."""
+COPIED_BYTES = 1 << 20
 
 
 class Reason(enum.StrEnum):
@@ -90,11 +101,10 @@ class SeenPairs:
     """Which pairs have been seen: eight bytes a pair, in sorted runs of doubling length."""
 
     def __init__(self) -> None:
-        self._runs: list[npt.NDArray[np.uint64]] = []
+        self._runs: list[Hashes] = []
 
-    def are_new(self, pairs: Sequence[CleanPair]) -> list[bool]:
+    def are_new(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
         """For each pair whether it is seen for the first time; they are remembered."""
-        hashes = np.array([_hash_pair(pair) for pair in pairs], dtype=np.uint64)
         is_new = np.zeros(len(hashes), dtype=bool)
         distinct, first = np.unique(hashes, return_index=True)
         for run in self._runs:
@@ -103,9 +113,9 @@ class SeenPairs:
             distinct, first = distinct[is_unseen], first[is_unseen]
         is_new[first] = True
         self._remember(distinct)
-        return is_new.tolist()
+        return is_new
 
-    def _remember(self, run: npt.NDArray[np.uint64]) -> None:
+    def _remember(self, run: Hashes) -> None:
         if not len(run):
             return
         while self._runs and len(self._runs[-1]) <= len(run):
@@ -113,9 +123,10 @@ class SeenPairs:
         self._runs.append(run)
 
 
-def _hash_pair(pair: CleanPair) -> int:
-    digest = hashlib.blake2b(f"{pair.source}\t{pair.target}".encode(), digest_size=8)
-    return int.from_bytes(digest.digest())
+def hash_pairs(pairs: Sequence[CleanPair]) -> Hashes:
+    """Eight bytes for each pair, by which it is known again."""
+    digests = [hashlib.blake2b(f"{source}\t{target}".encode(), digest_size=8).digest() for source, target in pairs]
+    return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
 def _length(text: str, language: str) -> int:
@@ -167,6 +178,8 @@ class CleanedChunk(NamedTuple):
     kept: list[CleanPair]
     origins: list[int]
     """The number of each kept pair in all raw bitexts together."""
+    hashes: Hashes
+    """Of the kept pairs."""
     dropped: Counter[str]
 
 
@@ -180,90 +193,161 @@ def clean_bitexts(config: PrepareConfig, layout: Layout, workers: Workers, conso
     )
     if config.dev is not None:
         _normalise_dev(config, cleaner, layout)
-    accounts = [_Account(str(bitext.source.name), bitext.only) for bitext in config.bitext]
-    seen = SeenPairs() if config.cleaning.drop_duplicates else None
-    chunks = workers.map_in_order(functools.partial(_clean_chunk, cleaner), _read_chunks(config, raw_sizes))
-    with (
-        write_aside(layout.text("train", "source")) as source_file,
-        write_aside(layout.text("train", "target")) as target_file,
-        write_array(layout.origins, "int64") as origins,
-    ):
-        for chunk in track(chunks, "cleaning", total, console=console, weigh=lambda chunk: chunk.num_read):
-            kept = chunk if seen is None else _drop_seen(chunk, seen)
-            weight = config.bitext[chunk.bitext].weight
-            _write_pairs(source_file, target_file, kept.kept, weight)
-            origins.append([origin for origin in kept.origins for _ in range(weight)])
-            accounts[chunk.bitext].add(kept, weight)
-        origins.finish()
-        report = _report(accounts, sum(raw_sizes))
+    done_before = layout.parts("clean") / "train"
+    seen = _seen_in(done_before) if config.cleaning.drop_duplicates else None
+
+    def clean(folder: Path, pairs: Iterator[_RawPair], size: int) -> dict[str, Any]:
+        chunks = workers.map_in_order(functools.partial(_clean_chunk, cleaner), _chunks_of_bitexts(pairs))
+        accounts = [_Account() for _ in config.bitext]
+        with _write_clean(Layout(folder)) as writer, write_array(folder / HASHES, np.uint64) as hashes:
+            for chunk in track(chunks, "cleaning", size, console=console, weigh=lambda chunk: chunk.num_read):
+                kept = chunk if seen is None else _drop_seen(chunk, seen)
+                weight = config.bitext[chunk.bitext].weight
+                writer.append(kept.kept, kept.origins, weight)
+                hashes.append(kept.hashes)
+                accounts[chunk.bitext].add(kept, weight)
+            hashes.finish()
+        return {"bitexts": [account.as_dict() for account in accounts]}
+
+    parts = do_parts(done_before, _read_bitexts(config, raw_sizes), total, clean)
+    accounts = [_Account() for _ in config.bitext]
+    with _write_clean(layout) as writer:
+        for part in parts:
+            writer.append_part(Layout(part))
+            for account, counts in zip(accounts, read_json(part / "done.json")["bitexts"], strict=True):
+                account.add_counts(counts)
+        report = _report(config, accounts, sum(raw_sizes))
         _require_pairs(report)
     return report
+
+
+def _seen_in(parts: Path) -> SeenPairs:
+    """The pairs of parts that an earlier run has finished."""
+    seen = SeenPairs()
+    for done in sorted(parts.glob("*/done.json")):
+        seen.are_new(map_array(done.with_name(HASHES)))
+    return seen
+
+
+class _CleanWriter:
+    """Writes clean pairs, and where they come from."""
+
+    def __init__(self, source: IO[bytes], target: IO[bytes], origins: ArrayWriter) -> None:
+        self._source, self._target, self._origins = source, target, origins
+
+    def append(self, pairs: Sequence[CleanPair], origins: Sequence[int], weight: int) -> None:
+        """Add each pair so many times."""
+        self._source.write("".join([f"{pair.source}\n" * weight for pair in pairs]).encode())
+        self._target.write("".join([f"{pair.target}\n" * weight for pair in pairs]).encode())
+        self._origins.append(np.repeat(np.array(origins, dtype=np.int64), weight))
+
+    def append_part(self, part: Layout) -> None:
+        """Add all pairs of another folder."""
+        for file, side in ((self._source, SIDES[0]), (self._target, SIDES[1])):
+            with part.text("train", side).open("rb") as text:
+                shutil.copyfileobj(text, file, COPIED_BYTES)
+        self._origins.append(map_array(part.origins))
+
+
+@contextlib.contextmanager
+def _write_clean(layout: Layout) -> Iterator[_CleanWriter]:
+    with (
+        write_aside(layout.text("train", "source"), "wb") as source,
+        write_aside(layout.text("train", "target"), "wb") as target,
+        write_array(layout.origins, np.int64) as origins,
+    ):
+        yield _CleanWriter(source, target, origins)
+        origins.finish()
 
 
 class _Account:
     """Counts the pairs of one bitext."""
 
-    def __init__(self, name: str, domains: Sequence[str]) -> None:
-        self.name = f"{name} ({', '.join(domains)})" if domains else name
-        self.read = self.kept = self.written = 0
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
         self.dropped: Counter[str] = Counter()
 
     def add(self, chunk: CleanedChunk, weight: int) -> None:
-        self.read += chunk.num_read
-        self.kept += len(chunk.kept)
-        self.written += len(chunk.kept) * weight
+        kept = len(chunk.kept)
+        self.counts.update(read=chunk.num_read, kept=kept, written=kept * weight)
         self.dropped.update(chunk.dropped)
+
+    def add_counts(self, counts: dict[str, Any]) -> None:
+        """Add what another account says (`as_dict`)."""
+        self.counts.update({name: counts[name] for name in ("read", "kept", "written")})
+        self.dropped.update(counts["dropped"])
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "name": self.name,
-            "read": self.read,
+            "read": self.counts["read"],
             "dropped": dict(self.dropped),
-            "kept": self.kept,
-            "written": self.written,
+            "kept": self.counts["kept"],
+            "written": self.counts["written"],
         }
 
 
-def _report(accounts: list[_Account], raw_pairs: int) -> dict[str, Any]:
+def _report(config: PrepareConfig, accounts: list[_Account], raw_pairs: int) -> dict[str, Any]:
     return {
         "raw_pairs": raw_pairs,
-        "read": sum(account.read for account in accounts),
-        "written": sum(account.written for account in accounts),
-        "bitexts": [account.as_dict() for account in accounts],
+        "read": sum(account.counts["read"] for account in accounts),
+        "written": sum(account.counts["written"] for account in accounts),
+        "bitexts": [
+            {"name": _name_of(bitext)} | account.as_dict()
+            for bitext, account in zip(config.bitext, accounts, strict=True)
+        ],
     }
 
 
-def _read_chunks(config: PrepareConfig, raw_sizes: list[int]) -> Iterator[tuple[int, int, list[Pair]]]:
-    """Number of the bitext, number of its first raw pair among all, and some of its pairs."""
+def _name_of(bitext: BitextSettings) -> str:
+    return f"{bitext.source.name} ({', '.join(bitext.only)})" if bitext.only else bitext.source.name
+
+
+class _RawPair(NamedTuple):
+    """A pair as it stands in a bitext."""
+
+    bitext: int
+    origin: int
+    """Its number in all raw bitexts together."""
+    source: str
+    target: str
+
+
+def _read_bitexts(config: PrepareConfig, raw_sizes: list[int]) -> Iterator[_RawPair]:
     first = 0
     for number, bitext in enumerate(config.bitext):
-        for pairs in chunked(read_bitext(bitext, (config.source_language, config.target_language)), CHUNK):
-            yield number, first, pairs
+        for pair in read_bitext(bitext, (config.source_language, config.target_language)):
+            yield _RawPair(number, first + pair.number, pair.source, pair.target)
         first += raw_sizes[number]
 
 
-def _clean_chunk(cleaner: Cleaner, chunk: tuple[int, int, list[Pair]]) -> CleanedChunk:
-    bitext, first, pairs = chunk
-    cleaned = CleanedChunk(bitext, len(pairs), [], [], Counter())
+def _chunks_of_bitexts(pairs: Iterator[_RawPair]) -> Iterator[list[_RawPair]]:
+    """Some pairs at a time, all of one bitext."""
+    for _, pairs_of_bitext in itertools.groupby(pairs, lambda pair: pair.bitext):
+        yield from chunked(pairs_of_bitext, CHUNK)
+
+
+def _clean_chunk(cleaner: Cleaner, pairs: list[_RawPair]) -> CleanedChunk:
+    kept: list[CleanPair] = []
+    origins: list[int] = []
+    dropped: Counter[str] = Counter()
     for pair in pairs:
         result = cleaner.clean(pair.source, pair.target)
         if isinstance(result, Reason):
-            cleaned.dropped[result.value] += 1
+            dropped[result.value] += 1
         else:
-            cleaned.kept.append(result)
-            cleaned.origins.append(first + pair.number)
-    return cleaned
+            kept.append(result)
+            origins.append(pair.origin)
+    return CleanedChunk(pairs[0].bitext, len(pairs), kept, origins, hash_pairs(kept), dropped)
 
 
 def _drop_seen(chunk: CleanedChunk, seen: SeenPairs) -> CleanedChunk:
-    new = [i for i, is_new in enumerate(seen.are_new(chunk.kept)) if is_new]
-    dropped = chunk.dropped + Counter({Reason.DUPLICATE.value: len(chunk.kept) - len(new)})
-    return chunk._replace(kept=[chunk.kept[i] for i in new], origins=[chunk.origins[i] for i in new], dropped=dropped)
-
-
-def _write_pairs(source_file: IO[str], target_file: IO[str], pairs: list[CleanPair], weight: int) -> None:
-    source_file.writelines([f"{pair.source}\n" * weight for pair in pairs])
-    target_file.writelines([f"{pair.target}\n" * weight for pair in pairs])
+    is_new = seen.are_new(chunk.hashes)
+    return chunk._replace(
+        kept=list(itertools.compress(chunk.kept, is_new)),
+        origins=list(itertools.compress(chunk.origins, is_new)),
+        hashes=chunk.hashes[is_new],
+        dropped=chunk.dropped + Counter({Reason.DUPLICATE.value: int((~is_new).sum())}),
+    )
 
 
 def _normalise_dev(config: PrepareConfig, cleaner: Cleaner, layout: Layout) -> None:
@@ -279,7 +363,8 @@ def _normalise_dev(config: PrepareConfig, cleaner: Cleaner, layout: Layout) -> N
             for text, path in zip(pair, (source, target), strict=True):
                 if not text:
                     raise AlidadeError(f"{path}, line {number}: empty; a dev set needs a sentence in every line")
-            _write_pairs(source_file, target_file, [pair], 1)
+            print(pair.source, file=source_file)
+            print(pair.target, file=target_file)
         if number == 0:
             raise AlidadeError(f"{source}: the dev set is empty; leave [dev] out if there is none")
 
