@@ -216,6 +216,11 @@ class TransformerSettings(Settings):
     """"all": source, target and output share one matrix; "target": target and output do."""
     assisted_layers: LayerChoice = "all"
     """Decoder layers that have the alignment head, counted from 0 (`transformer-aligned` only)."""
+    head_dropout: Share = 0.0
+    """In this share of the batches the alignment heads are off, against too much trust in them; as with other dropout
+    they are so much stronger in the rest (the paper's authors did it)."""
+    position_noise: Share = 0.0
+    """This share of the target pieces is trained with a neighbour of its position: search guesses positions, too."""
 
     # How models of other programs differ from ours (`exchange/`).
     activation: Activation = "relu"

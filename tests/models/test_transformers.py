@@ -13,6 +13,8 @@ from alidade.errors import AlidadeError
 from alidade.models.batch import Batch
 from alidade.models.layers import Dropout
 from alidade.models.system import build_system
+from alidade.models.transformer import perturb_positions
+from alidade.text.vocabulary import PAD
 from small_models import LENGTHS, VOCABULARY, jumps_model, lexical_model, random_batch, to_grid
 
 ROW, PLACE = 0, 2
@@ -168,3 +170,28 @@ def test_padding_changes_nothing(kind: str, pre_norm: bool) -> None:
             target_length + 1,
         )
         torch.testing.assert_close(model(alone), together[row, : target_length + 1], atol=1e-5, rtol=1e-4)
+
+
+def test_head_dropout_turns_all_heads_off_in_a_share_of_the_batches() -> None:
+    model = lexical_model(kind="transformer-aligned", head_dropout=0.4, dropout=0.0)
+    batch = random_batch()
+    without = lexical_model(kind="transformer", dropout=0.0)
+    without.load_state_dict(model.state_dict(), strict=False)
+    assert not torch.allclose(logits(model.eval(), batch), logits(without, batch), atol=1e-2)
+    torch.manual_seed(3)
+    model.train()
+    is_off = [torch.allclose(logits(model, batch), logits(without, batch), atol=1e-6) for _ in range(200)]
+    assert 50 < sum(is_off) < 110
+
+
+def test_noise_moves_positions_to_neighbours_in_the_sentence() -> None:
+    positions = torch.tensor([[0, 1, 2, 3], [0, 1, 1, 0]])
+    source = torch.tensor([[5, 6, 7, 8], [5, 6, PAD, PAD]])
+    torch.manual_seed(1)
+    moves = torch.stack([perturb_positions(positions, source, 0.5) for _ in range(400)]) - positions
+    assert int(moves.abs().max()) == 1
+    assert 0.4 < float((moves[:, 0, 1:3] != 0).float().mean()) < 0.6
+    assert int((moves[:, 0] + positions[0]).max()) == 3, "the source's last piece"
+    assert int((moves[:, 1] + positions[1]).max()) == 1, "the last before the padding"
+    assert int((moves + positions).min()) == 0
+    assert torch.equal(perturb_positions(positions, source, 0.0), positions)

@@ -112,6 +112,8 @@ def _build_lexical(
         source_vocabulary=source_vocabulary,
         target_vocabulary=target_vocabulary,
         tied_embeddings=settings.tied_embeddings,
+        head_dropout=settings.head_dropout,
+        position_noise=settings.position_noise,
     )
 
 

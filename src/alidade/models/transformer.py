@@ -149,11 +149,15 @@ class AlignedTransformer(nn.Module):
         source_vocabulary: int,
         target_vocabulary: int,
         tied_embeddings: Tying,
+        head_dropout: float = 0.0,
+        position_noise: float = 0.0,
     ) -> None:
         super().__init__()
         self.encoder = Encoder(shape, encoder_layers, source_vocabulary)
         self.decoder = Decoder(shape, decoder_layers, shape.embedding(target_vocabulary))
         self.output = Output(shape.width, target_vocabulary)
+        self.head_dropout = head_dropout
+        self.position_noise = position_noise
         self.assisted_layers = sorted(assisted_layers)
         self.alignment_heads = nn.ModuleList(alignment_head(shape.width) for _ in self.assisted_layers)
         tie_embeddings(self.encoder, self.decoder, self.output, tied_embeddings)
@@ -164,7 +168,14 @@ class AlignedTransformer(nn.Module):
         return real_tokens(self._decode(batch, memory), batch)
 
     def _decode(self, batch: Batch, memory: Memory, weights: list[Tensor] | None = None) -> Tensor:
-        aligned_states = pick_states(memory.states, batch.positions)  # h_{b_i}: (B, T, D)
+        positions = batch.positions
+        if self.training and self.position_noise:
+            positions = perturb_positions(positions, batch.source, self.position_noise)
+        aligned_states = pick_states(memory.states, positions)  # h_{b_i}: (B, T, D)
+        if self.training and self.head_dropout:
+            # One draw for all layers. A zero instead of nothing: other processes of a run wait for its gradient.
+            is_on = torch.rand(()) >= self.head_dropout
+            aligned_states = aligned_states * (float(is_on) / (1.0 - self.head_dropout))
         features: Tensor = self.decoder(batch.target_in, memory, self._align(aligned_states), weights)
         return features
 
@@ -186,6 +197,14 @@ class AlignedTransformer(nn.Module):
     def encode(self, source: Tensor) -> Memory:
         memory: Memory = self.encoder(source)
         return memory
+
+
+def perturb_positions(positions: Tensor, source: Tensor, share: float) -> Tensor:
+    """Move this share of the positions, (B, T), to a neighbour in the source, (B, S)."""
+    steps = torch.randint(0, 2, positions.shape, device=positions.device) * 2 - 1
+    last = (source != PAD).sum(dim=1, keepdim=True) - 1
+    moved = torch.minimum((positions + steps).clamp(min=0), last)
+    return torch.where(torch.rand(positions.shape, device=positions.device) < share, moved, positions)
 
 
 def alignment_head(width: int) -> Linear:
