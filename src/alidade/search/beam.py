@@ -226,7 +226,7 @@ class _BatchSearch:
         if self._settings.stopping == "shrinking":
             self._endings.leave_places_empty(beam.scores)
             beam_scores = beam.scores.tolist()
-        for row, sentence in self._endings.end_sentences(self._step, beam_scores):
+        for row, sentence in self._endings.end_sentences(self._step, beam_scores, partial(self._debt, beam)):
             beam.scores[row] = -np.inf
             for restriction in self._restrictions:
                 restriction.end_sentence(row, sentence)
@@ -252,8 +252,16 @@ class _BatchSearch:
     def _settle(self, row: int, cell: int, position: int, piece: int) -> tuple[object, float]:
         """What is remembered of a hypothesis that ends, and what it was credited with."""
         hypothesis = row * self._scores.shape[1] + cell
+        return self._uses_of(hypothesis, position, piece), self._debt_of(hypothesis, position, piece)
+
+    def _debt(self, beam: Beam, row: int, cell: int) -> float:
+        """What a hypothesis of the next beam was credited with."""
+        parent, position, piece = [int(field[row, cell]) for field in (beam.parents, beam.positions, beam.pieces)]
+        return self._debt_of(row * self._scores.shape[1] + parent, position, piece)
+
+    def _debt_of(self, hypothesis: int, position: int, piece: int) -> float:
         debts = [restriction.debt_of(hypothesis, position, piece) for restriction in self._restrictions]
-        return self._uses_of(hypothesis, position, piece), self._settings.lexical_weight * sum(debts)
+        return self._settings.lexical_weight * sum(debts)
 
     def _uses_of(self, hypothesis: int, position: int, piece: int) -> object:
         uses = [restriction.uses_of(hypothesis, position, piece) for restriction in self._restrictions]

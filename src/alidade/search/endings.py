@@ -20,13 +20,16 @@ The rule, the same as CTranslate2's (patience 1), so that the two can be compare
   ends with the best that it had, cut off;
 - a finished hypothesis's score is divided by its length, `</s>` counted, to the power of `length_normalisation`. What
   it was credited with for given pieces is paid back, divided by the source's length: a hypothesis cannot make a given
-  piece look cheaper by writing more.
+  piece look cheaper by writing more. A live one is compared with finished ones as if it had to pay back now: what it
+  owes it will owe at its end, and until then it would look better than all that have paid, and the sentence would go
+  on to its length limit.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from alidade.config import SearchSettings
 from alidade.search.hypotheses import Ending, Extension
@@ -36,6 +39,12 @@ from alidade.text.vocabulary import EOS
 Scores = list[list[float]]
 """Of B sentences × K hypotheses."""
 Settle = Callable[[int, int, int, int], tuple[object, float]]
+Debts = Callable[[int, int], float]
+"""What a hypothesis of the next beam was credited with so far, by its row and cell in the grid."""
+
+
+def _no_debt(_: int) -> float:
+    return 0.0
 
 
 class SentenceEndings:
@@ -88,21 +97,34 @@ class SentenceEndings:
     def _ranked(self) -> list[Ending]:
         return sorted(self._endings, key=lambda ending: -ending.score)
 
-    def is_over(self, step: int, best_live_score: float) -> bool:
-        """Whether the sentence has ended with this step."""
-        if step + 1 >= self.max_length or best_live_score == -math.inf:
+    def is_over(self, step: int, live_scores: Sequence[float], debt_of: Callable[[int], float] = _no_debt) -> bool:
+        """Whether the sentence has ended with this step; live_scores: of the next beam, the best first."""
+        if step + 1 >= self.max_length or live_scores[0] == -math.inf:
             return True
         if len(self._endings) < self._num_best:
             return False
         if self._length_normalisation > 0 and len(self._endings) >= self._beam_size:
-            return self._is_enough(self._normalise(best_live_score, step + 1))
-        return self._normalise(best_live_score, self.max_length) <= self.best()[-1].score
+            best = self._to_beat()
+            return best is None or not self._is_beaten(best, step + 1, live_scores, debt_of)
+        return not self._is_beaten(self.best()[-1], self.max_length, live_scores, debt_of)
 
-    def _is_enough(self, present_score: float) -> bool:
-        """Whether to stop at K finished hypotheses or more; present_score: the best live one's, normalised."""
+    def _to_beat(self) -> Ending | None:
+        """Which finished hypothesis a live one must beat, or the sentence stops at K; None: it stops there anyway."""
         if self._is_patient:
-            return present_score <= self.best()[0].score
-        return self._stopping != "attainable" or present_score <= self._ranked()[self._beam_size - 1].score
+            return self._ranked()[0]
+        return self._ranked()[self._beam_size - 1] if self._stopping == "attainable" else None
+
+    def _is_beaten(
+        self, finished: Ending, length: int, live_scores: Sequence[float], debt_of: Callable[[int], float]
+    ) -> bool:
+        """Whether a live hypothesis is better: its present score at this length, with what it owes paid back."""
+        for cell, score in enumerate(live_scores):
+            lead = self._normalise(score, length) - finished.score
+            if lead <= 0:  # nor is any of the others, which are worse
+                return False
+            if lead > self._normalise(debt_of(cell), self._source_length):
+                return True
+        return False
 
     def _normalise(self, score: float, length: int) -> float:
         return score / float(length**self._length_normalisation)
@@ -158,9 +180,13 @@ class Endings:
         for row, sentence in self.live.items():
             beam[row, self._of_sentence[sentence].num_places :] = -math.inf
 
-    def end_sentences(self, step: int, beam_scores: Scores) -> list[tuple[int, int]]:
+    def end_sentences(self, step: int, beam_scores: Scores, debts: Debts) -> list[tuple[int, int]]:
         """The rows and the numbers of the sentences that end with this step; they are no longer live."""
-        over = [(row, s) for row, s in self.live.items() if self._of_sentence[s].is_over(step, beam_scores[row][0])]
+        over = [
+            (row, sentence)
+            for row, sentence in self.live.items()
+            if self._of_sentence[sentence].is_over(step, beam_scores[row], partial(debts, row))
+        ]
         for row, _ in over:
             del self.live[row]
         return over
