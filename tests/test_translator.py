@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from alidade import AlidadeError, Translator
@@ -11,6 +13,7 @@ from alidade.config import NormalisationSettings
 from alidade.dictionary.entries import Dictionary, make_entry
 from alidade.dictionary.files import load_dictionary
 from alidade.dictionary.simulation import one_to_one_links
+from alidade.translation import with_distinct_texts
 from alidade.translator import Mode
 from small_folders import make_folder
 
@@ -50,6 +53,15 @@ def test_n_best(translator: Translator) -> None:
     assert len(scores) == 4
     assert scores == sorted(scores, reverse=True)
     assert best.text == translator.translate("bi bo bu da de").text
+
+
+def test_of_equal_texts_the_best_keeps_its_place(translator: Translator) -> None:
+    best = translator.translate("bi bo")
+    found = [replace(best, target=replace(best.target, text=text), score=score) for text, score in RANKED]
+    assert [(one.text, one.score) for one in with_distinct_texts(found)] == [("a", -1.0), ("b", -2.0), ("c", -4.0)]
+
+
+RANKED = [("a", -1.0), ("b", -2.0), ("a", -3.0), ("c", -4.0)]
 
 
 def test_a_prefix_is_completed(translator: Translator) -> None:

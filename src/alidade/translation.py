@@ -122,8 +122,11 @@ def _offsets(words: Sequence[Word]) -> list[tuple[int, int]]:
 
 
 def with_distinct_texts(translations: Sequence[Translation]) -> list[Translation]:
-    """The same without those whose text stands there already: of several ways to point, the first is kept."""
-    return list({translation.text: translation for translation in reversed(translations)}.values())[::-1]
+    """The same without those whose text stands there already: of several ways to point, the first keeps its place."""
+    distinct: dict[str, Translation] = {}
+    for translation in translations:
+        distinct.setdefault(translation.text, translation)
+    return [*distinct.values()]
 
 
 def join_parts(
