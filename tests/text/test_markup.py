@@ -44,8 +44,9 @@ def read_marks(source: str) -> tuple[list[Mark], int]:
         ("one <x/>two three", "unu trei doi", "0-0 1-2 2-1", "unu trei <x/>doi"),
         ("<a>one</a> <b>two</b>", "doi unu", "0-1 1-0", "<b>doi</b> <a>unu</a>"),
         ("one two<br/>", "unu doi", "0-0 1-1", "unu doi<br/>"),
-        # scattered: the longest run is wrapped, and the tag is not doubled
-        ("<b>one two</b> three", "unu trei doi și doi", "0-0 2-1 1-2 1-3 1-4", "unu trei <b>doi și doi</b>"),
+        # scattered: one stranger goes in with them, three do not, and the tag is not doubled
+        ("our <b>help page</b>", "pagina noastră de ajutor", "2-0 0-1 1-2 1-3", "<b>pagina noastră de ajutor</b>"),
+        ("<b>one two</b> three", "unu a b c doi doi", "0-0 2-1 2-2 2-3 1-4 1-5", "unu a b c <b>doi doi</b>"),
         # nothing came of its words: the pair stays, around nothing
         ("the <b>very</b> end", "sfârșitul", "2-0", "<b></b>sfârșitul"),
         # not balanced in the source: kept as it is

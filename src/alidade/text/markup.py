@@ -231,11 +231,16 @@ def _best_run(
         if word in taken:
             start += 1
             continue
-        total += 2 * _share(weights[word], own) - 1
+        gain = 2 * _share(weights[word], own) - 1
+        total += _OWN_WEIGHT * gain if gain > 0 else gain
         if total > best_sum + _EPSILON:
             best, best_sum = range(start, word + 1), total
     return best or _likeliest_word(own, [word for word in near if word not in taken], weights)
 
+
+_OWN_WEIGHT = 2.0
+"""A word that a pair loses is worse than a stranger between two of its words: a link "help page" that became "pagina
+noastră de ajutor" goes around all of it."""
 
 _REACH = 4
 """A word that belongs to a pair stands at most so far from one that does for the most part."""
