@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from alidade.alignment.links import Alignment
 from alidade.model_folder import default_model
+from alidade.protection.icu import icu_stretches
 from alidade.protection.protect import Protection
 from alidade.protection.restore import copied, keeps_all, required_entries, restore
 from alidade.text.placeholders import find_placeholders
+from alidade.text.plurals import with_preposition
 from alidade.text.sentences import SENTENCES, UNSPLIT, Splitting
 from alidade.text.subwords import Encoding, Subwords
 from alidade.text.words import split_words
@@ -81,7 +83,7 @@ def answer(sentence: str, model: Model) -> Translation:
         "One. Two (see https://x.org).\n\nThree:  four",
         "&File",
         "Say \\\"hello\\\" to {{ user.name }}\\nand 😀 leave",
-        "Hi {name}, {n, plural, one {# new file} other {# new files}} wait.",
+        "Hi {name}, {n, plural, one {# new file} few {# new files} other {# de new files}} wait.",
         "PLEASE READ %s BEFORE USE",
         "磁盘已满。",
         "",
@@ -162,7 +164,33 @@ def test_accelerators_stand_before_a_letter_of_the_right_word() -> None:
 
 def test_each_branch_of_an_icu_message_is_translated_and_the_rest_kept() -> None:
     message = "{n, plural, =0 {no files} one {# file in {folder}} other {# files}}"
-    assert translate(message, reversing).text == "{n, plural, =0 {files no} one {{folder} in file #} other {files #}}"
+    branches = "=0 {files no} one {{folder} in file #} few {files #} other {files #}"
+    assert translate(message, reversing).text == f"{{n, plural, {branches}}}"
+
+
+def in_romanian(message: str) -> str:
+    return "".join([stretch.text for stretch in icu_stretches(message, "ro")])
+
+
+def test_branches_of_an_icu_plural_are_those_of_the_target_language() -> None:
+    message = "{n, plural, offset:1 =0 {none} one {# file} other {# files}}"
+    assert in_romanian(message) == message.replace("other", "few {# files} other")
+    assert "".join([one.text for one in icu_stretches(message, "zh")]) == message.replace(" one {# file}", "")
+    assert in_romanian("{n, plural,\n  other {# files}}") == (
+        "{n, plural,\n  one {# files}\n  few {# files}\n  other {# files}}"
+    )
+    ordinal = "{n, selectordinal, one {#st} two {#nd} few {#rd} other {#th}}"
+    assert in_romanian(ordinal) == "{n, selectordinal, one {#st} other {#th}}"
+    for kept in ("{who, select, one {a} other {b}}", "{n, plural, one {without other}}"):
+        assert in_romanian(kept) == kept
+
+
+def test_large_numbers_take_a_preposition_in_romanian() -> None:
+    stretches = icu_stretches("{n, plural, one {# file} other {# files}}", "ro")
+    assert [one.counted_in for one in stretches if one.is_translated] == ["", "", "ro"]
+    assert with_preposition("# fișiere noi", "ro") == "# de fișiere noi"
+    assert with_preposition("# de fișiere", "ro") == "# de fișiere"
+    assert with_preposition("# Dateien", "de") == "# Dateien"
 
 
 def test_capitals_are_translated_through_small_letters() -> None:

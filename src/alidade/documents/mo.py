@@ -10,8 +10,8 @@ from pathlib import Path
 import regex
 
 from alidade.documents.document import Edit, Filled, Unit, encode_text
-from alidade.documents.plurals import number_of_plurals, speaks_of_several
 from alidade.errors import AlidadeError
+from alidade.text.plurals import number_of_plurals, speaks_of_several
 
 _MAGIC = 0x950412DE
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import regex
 
 from alidade.documents.document import Document, Edit, Filled, Unit, decode_text
-from alidade.documents.plurals import number_of_plurals, plural_rule, speaks_of_several
 from alidade.errors import AlidadeError
+from alidade.text.plurals import number_of_plurals, plural_rule, speaks_of_several
 
 WIDTH = 77
 """gettext's tools wrap at 80 columns, quotes and a space included."""

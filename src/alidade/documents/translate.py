@@ -24,10 +24,9 @@ from alidade.documents.document import Filled, Unit
 from alidade.documents.formats import Format, format_of, read_document
 from alidade.documents.left_out import left_out_words
 from alidade.documents.memory import Adapter, Memory, Pair, read_tmx_pairs
-from alidade.documents.plurals import with_preposition
 from alidade.errors import AlidadeError
 from alidade.io import hash_folder, open_bytes, track, write_aside
-from alidade.text.languages import is_same_language
+from alidade.text.plurals import with_preposition
 
 if TYPE_CHECKING:
     from alidade.dictionary.given import DictionaryLike
@@ -167,8 +166,8 @@ class FileTranslator:
         """A unit's translation from those of its forms."""
         forms = [known[text] for text in unit.sources]
         texts = [form.texts[0] for form in forms]
-        if unit.is_plural_form and is_same_language(self.translator.languages[1], "ro"):
-            texts = with_preposition(texts)
+        if sum(unit.is_plural_form) > 1:  # the last one is for the largest numbers
+            texts[-1] = with_preposition(texts[-1], self.translator.languages[1])
         machine = [form for form in forms if form.origin != "memory"]
         confidences = [form.confidence for form in machine if form.confidence is not None]
         origin = machine[0].origin if machine else "memory"

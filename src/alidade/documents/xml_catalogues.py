@@ -9,10 +9,10 @@ from pathlib import Path
 import regex
 
 from alidade.documents.document import Document, Edit, Filled, Unit, has_letters, line_of
-from alidade.documents.plurals import number_of_plurals, plural_names, speaks_of_several
 from alidade.documents.xml import Element, XmlFile, escape_text, indentation, mend_markup, read_xml
 from alidade.errors import AlidadeError
 from alidade.text.languages import is_same_language
+from alidade.text.plurals import number_of_plurals, plural_categories, speaks_of_several
 
 Languages = tuple[str, str]
 """Of the source and of the target."""
@@ -249,7 +249,7 @@ def _android_plurals(file: XmlFile, plurals: Element, languages: Languages) -> I
     items = {item.attributes.get("quantity", ""): item for item in plurals.children if item.local_name == "item"}
     if "other" not in items:
         return
-    names = plural_names(languages[1])
+    names = plural_categories(languages[1])
     sources = [_android_plain(items.get(name, items["other"]).inner(file.text)) for name in names]
     fill = functools.partial(_fill_android_plurals, file, items, names)
     yield Unit(tuple(sources), fill, _place(file, plurals), (), tuple([name != "one" for name in names]))

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 import regex
 
 from alidade.dictionary.entries import Dictionary
+from alidade.protection.icu import Stretch, icu_stretches, is_plural
 from alidade.text.markup import BREAKS, Mark, Role, partners_of, role_of_tag
-from alidade.text.placeholders import BETWEEN_WORDS, Kind, Placeholder, closing_brace, find_placeholders
+from alidade.text.placeholders import BETWEEN_WORDS, Kind, Placeholder, find_placeholders
 from alidade.text.sentences import SENTENCES, Splitting, split_sentences
 from alidade.text.subwords import Subwords
 from alidade.text.words import split_words
@@ -33,7 +34,7 @@ class StandIn:
     text: str
     start: int
     """In the plain text."""
-    branches: tuple[tuple[str, ProtectedText | None], ...] = ()
+    branches: tuple[tuple[Stretch, ProtectedText | None], ...] = ()
     """An ICU argument in stretches: some kept, some translated on their own."""
 
     @property
@@ -111,6 +112,7 @@ class Protection:
 
     def __init__(self, source: Subwords, target: Subwords) -> None:
         self.language = source.language
+        self.target_language = target.language
         self._source = source
         self._known = frozenset(
             [text for text in _STAND_INS if max(len(side.encode(text)) for side in (source, target)) == 1]
@@ -137,9 +139,11 @@ class Protection:
         found = self._with_foreign_words(text, found)
         if dictionary:
             found = [p for p in found if not any(dictionary.entries_for(p.text))]
-        protected = _Builder(self, text, found, splitting).build()
+        protected = _Builder(self, text, found, splitting, is_plural=is_plural).build()
         stuck = frozenset([one.placeholder.start for one in protected.stand_ins_inside_words(self.language)])
-        return _Builder(self, text, found, splitting, padded=stuck).build() if stuck else protected
+        if not stuck:
+            return protected
+        return _Builder(self, text, found, splitting, is_plural=is_plural, padded=stuck).build()
 
     def _with_foreign_words(self, text: str, found: list[Placeholder]) -> list[Placeholder]:
         """With words in scripts that the model has never seen; text that is mostly such is copied anyway."""
@@ -209,10 +213,12 @@ class _Builder:
         found: Sequence[Placeholder],
         splitting: Splitting,
         *,
+        is_plural: bool,
         padded: frozenset[int] = frozenset(),
     ) -> None:
-        """padded: where placeholders begin that need spaces around their stand-ins."""
+        """is_plural: as for `protect`. padded: where placeholders begin that need spaces around their stand-ins."""
         self.protection = protection
+        self.is_plural = is_plural
         self.padded = padded
         self.text = text
         self.found = _with_verbatim_elements(text, found)
@@ -327,19 +333,19 @@ class _Builder:
             self.origins.append((placeholder.start, placeholder.end))
             self.marks[-1] = len(self.plain), mark
 
-    def _branches(self, placeholder: Placeholder) -> tuple[tuple[str, ProtectedText | None], ...]:
+    def _branches(self, placeholder: Placeholder) -> tuple[tuple[Stretch, ProtectedText | None], ...]:
         if placeholder.kind != "icu":
             return ()
-        is_plural = _ICU_PLURAL.match(placeholder.text) is not None
+        has_numbers = self.is_plural or is_plural(placeholder.text)
         return tuple(
             [
                 (
-                    text,
-                    self.protection.protect(text, is_plural=is_plural, splitting=self.splitting)
-                    if is_translated
+                    stretch,
+                    self.protection.protect(stretch.text, is_plural=has_numbers, splitting=self.splitting)
+                    if stretch.is_translated
                     else None,
                 )
-                for text, is_translated in icu_stretches(placeholder.text)
+                for stretch in icu_stretches(placeholder.text, self.protection.target_language)
             ]
         )
 
@@ -394,7 +400,6 @@ class _Builder:
 _SPACE_AFTER = regex.compile(r"\s+")
 _CLOSING = frozenset(".,;:!?)]}…")
 _ODD_SPACE = regex.compile(r"\s{2,}|[^\S ]")
-_ICU_PLURAL = regex.compile(r"\{\s*[\w.]+\s*,\s*(?:plural|selectordinal)")
 _VERBATIM = frozenset(
     [
         *("code", "kbd", "samp", "var", "pre", "script", "style", "tt"),  # HTML
@@ -470,21 +475,6 @@ def _is_closed(name: str, later: Sequence[Placeholder]) -> bool:
         if depth == 0:
             return True
     return False
-
-
-def icu_stretches(argument: str) -> Iterator[tuple[str, bool]]:
-    """An ICU plural or select in stretches, and whether each is a branch's text."""
-    start = place = regex.match(r"\{\s*[\w.]+\s*,\s*\w+\s*,", argument).end()  # type: ignore[union-attr]
-    yield argument[:start], False
-    while (opening := argument.find("{", place)) >= 0:
-        end = closing_brace(argument, opening)
-        if end is None:
-            break
-        yield argument[start : opening + 1], False
-        yield argument[opening + 1 : end - 1], True
-        start = place = end - 1
-        place = end
-    yield argument[start:], False
 
 
 def _is_shouted(text: str) -> bool:

@@ -32,6 +32,7 @@ from alidade.text.markup import (
 )
 from alidade.text.normalise import spans_in_original
 from alidade.text.placeholders import find_placeholders
+from alidade.text.plurals import with_preposition
 from alidade.text.subwords import Encoding
 from alidade.text.words import Word, split_words
 from alidade.translation import Translation, concatenate
@@ -89,7 +90,12 @@ def restore(text: ProtectedText, translations: Iterator[Translation], empty: Tra
     joined = _join(text, parts) if parts else empty
     written = {
         one: "".join(
-            [kept if branch is None else restore(branch, translations, empty).text for kept, branch in one.branches]
+            [
+                stretch.text
+                if branch is None
+                else with_preposition(restore(branch, translations, empty).text, stretch.counted_in)
+                for stretch, branch in one.branches
+            ]
         )
         for one in text.stand_ins
         if one.branches
