@@ -396,6 +396,33 @@ def test_a_template_learns_its_language() -> None:
     assert "nplurals=3; plural=(n==1" in written
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "a.po",
+            'msgid ""\nmsgstr "Content-Type: text; charset=ENCODING\\n"\n\n# ä\nmsgid "Open the file"\nmsgstr ""\n',
+        ),
+        (
+            "a.resx",
+            '<?xml version="1.0" encoding="ENCODING"?>\n<root><!--ä--><data><value>Open the file</value></data></root>',
+        ),
+        ("a.html", '<!-- ä --><meta charset="ENCODING"><p>Open the file</p>'),
+    ],
+)
+def test_a_file_whose_encoding_lacks_a_letter_becomes_utf_8(name: str, text: str) -> None:
+    document = format_of(Path(name)).read(
+        Path(name), text.replace("ENCODING", "ISO-8859-2").encode("iso-8859-2"), LANGUAGES
+    )
+    assert document.encoding == "ISO-8859-2"
+    [old, new] = [document.render({0: Filled((word,), "memory")}) for word in ("Salvează", "fișierul")]
+    assert old.decode("iso-8859-2").count("ISO-8859-2") == old.decode("iso-8859-2").count("Salvează") == 1
+    assert new.decode().count("UTF-8") == new.decode().count("fișierul") == new.decode().count("ä") == 1
+    assert "ISO" not in new.decode()
+    assert not document.changes_encoding({0: Filled(("Salvează",))})
+    assert document.changes_encoding({0: Filled(("fișierul",))})
+
+
 def test_mo_is_written_so_that_gettext_reads_it() -> None:
     def entries(messages: dict[str, str]) -> bytes:
         pairs = sorted((key.encode(), value.encode()) for key, value in messages.items())
@@ -413,3 +440,8 @@ def test_mo_is_written_so_that_gettext_reads_it() -> None:
     assert catalogue.gettext("Save") == "Salvează"
     assert catalogue.pgettext("menu", "Open the file") == "Deschide fișierul"
     assert catalogue.ngettext("%d file", "%d files", 5) == "%d fișiere"
+    legacy = entries({"": header.replace("UTF-8", "ISO-8859-2"), "Open the file": ""})
+    document = format_of(Path("a.mo")).read(Path("a.mo"), legacy, LANGUAGES)
+    catalogue = gettext.GNUTranslations(io.BytesIO(document.render({0: Filled(("Deschide fișierul",))})))
+    assert catalogue.gettext("Open the file") == "Deschide fișierul"
+    assert catalogue.charset() == "UTF-8"

@@ -86,11 +86,32 @@ class Document:
     encoding: str = "utf-8"
     final_edits: Sequence[Edit] = field(default=())
     """What changes with the language of the whole: `<html lang="en">`."""
+    declaration: tuple[int, int] | None = None
+    """Where the file names its encoding."""
 
     def render(self, filled: Mapping[int, Filled]) -> bytes:
-        """The file with some units (by number) translated."""
+        """The file with some units (by number) translated; in UTF-8 if its own encoding has not their letters."""
         edits = [edit for number, one in filled.items() for edit in self.units[number].fill(one)]
-        return encode_text(apply_edits(self.text, [*edits, *(self.final_edits if filled else ())]), self.encoding)
+        edits += self.final_edits if filled else ()
+        encoding = self.encoding
+        if self.declaration is not None and self.changes_encoding(filled):
+            edits.append(Edit(*self.declaration, "UTF-8"))
+            encoding = "utf-8"
+        return encode_text(apply_edits(self.text, edits), encoding)
+
+    def changes_encoding(self, filled: Mapping[int, Filled]) -> bool:
+        """Whether the file with these translations is UTF-8 and was something else."""
+        return self.declaration is not None and needs_unicode(filled, self.encoding)
+
+
+def needs_unicode(filled: Mapping[int, Filled], encoding: str) -> bool:
+    """Whether translations have letters that an encoding has not, as the Romanian ones with a comma in ISO-8859-2."""
+    try:
+        for one in filled.values():
+            "".join(one.texts).encode(encoding)
+    except UnicodeEncodeError:
+        return not encoding.lower().startswith("utf")  # which lacks halves of surrogates only, in any of its forms
+    return False
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str:
@@ -128,7 +149,7 @@ def decode_text(path: Path, content: bytes, declared: str | None = None) -> tupl
 
 
 def encode_text(text: str, encoding: str) -> bytes:
-    """What `decode_text` read, as bytes; letters that an old encoding has not make it UTF-8."""
+    """What `decode_text` read, as bytes."""
     try:
         return text.encode(encoding)
     except UnicodeEncodeError:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import regex
 
-from alidade.documents.document import Edit, Filled, Unit, encode_text
+from alidade.documents.document import Edit, Filled, Unit, encode_text, needs_unicode
 from alidade.errors import AlidadeError
 from alidade.text.plurals import number_of_plurals, speaks_of_several
 
 _MAGIC = 0x950412DE
+_CHARSET = regex.compile(r"charset=([\w.:-]+)")
 
 
 @dataclass(slots=True)
@@ -36,8 +37,16 @@ class MoDocument:
         for number, one in filled.items():
             entry = self.numbers[number]
             entries[entry] = entries[entry][0], "\0".join(one.texts)
-        encoded = [(encode_text(msgid, self.encoding), encode_text(msgstr, self.encoding)) for msgid, msgstr in entries]
+        encoding = self.encoding
+        if self.changes_encoding(filled):
+            encoding = "utf-8"
+            entries = [(msgid, msgstr if msgid else _CHARSET.sub("charset=UTF-8", msgstr)) for msgid, msgstr in entries]
+        encoded = [(encode_text(msgid, encoding), encode_text(msgstr, encoding)) for msgid, msgstr in entries]
         return _write(sorted(encoded))
+
+    def changes_encoding(self, filled: Mapping[int, Filled]) -> bool:
+        """Whether the catalogue with these translations is UTF-8 and was something else."""
+        return needs_unicode(filled, self.encoding)
 
 
 def read_mo(path: Path, content: bytes, languages: tuple[str, str]) -> MoDocument:
@@ -45,8 +54,8 @@ def read_mo(path: Path, content: bytes, languages: tuple[str, str]) -> MoDocumen
     try:
         raw = _read(content)
         header = dict(raw).get(b"", b"")
-        charset = regex.search(rb"charset=([\w.:-]+)", header)
-        encoding = charset[1].decode() if charset else "utf-8"
+        charset = _CHARSET.search(header.decode("ascii", errors="replace"))
+        encoding = charset[1] if charset else "utf-8"
         entries = [(msgid.decode(encoding), msgstr.decode(encoding)) for msgid, msgstr in raw]
     except (struct.error, ValueError, LookupError):
         raise AlidadeError(f"{path}: damaged, or no MO file at all") from None

@@ -44,6 +44,11 @@ class OfficeDocument:
 
     content: bytes
     parts: Sequence[_Part]
+    encoding: str = "utf-8"
+
+    def changes_encoding(self, _: Mapping[int, Filled]) -> bool:
+        """They are UTF-8 always."""
+        return False
 
     @property
     def units(self) -> list[Unit]:

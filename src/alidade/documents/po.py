@@ -61,7 +61,9 @@ def read_po(path: Path, content: bytes, languages: tuple[str, str]) -> Document:
         for entry in entries
         if entry is not header and entry.get("msgid") is not None and entry.translations
     ]
-    return Document(text, units, encoding, writer.header_edits(header, languages[1]) if header else ())
+    named = regex.search(r"charset=([\w.:-]+)", text) if declared else None
+    edits = writer.header_edits(header, languages[1]) if header else ()
+    return Document(text, units, encoding, edits, named.span(1) if named else None)
 
 
 def _num_plurals(header: _Entry | None, language: str) -> int:

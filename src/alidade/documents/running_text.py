@@ -105,11 +105,15 @@ _READ_ATTRIBUTE = regex.compile(r"""\s(alt|title|placeholder|aria-label)\s*=\s*(
 
 def read_html(path: Path, content: bytes, languages: Languages) -> Document:
     """The texts of a page: what stands between the tags of blocks, inline tags included, and attributes to read."""
-    declared = regex.search(rb"""<meta[^>]*charset\s*=\s*["']?([\w-]+)""", content[:2000], regex.IGNORECASE)
+    declared = regex.search(_CHARSET.encode(), content[:2000], regex.IGNORECASE)
     text, encoding = decode_text(path, content, declared[1].decode() if declared else None)
     reader = _HtmlReader(text)
     reader.read(path)
-    return Document(text, reader.units, encoding, _html_language(text, languages))
+    named = regex.search(_CHARSET, text, regex.IGNORECASE) if declared else None
+    return Document(text, reader.units, encoding, _html_language(text, languages), named.span(1) if named else None)
+
+
+_CHARSET = r"""<meta[^>]*charset\s*=\s*["']?([\w-]+)"""
 
 
 def _html_language(text: str, languages: Languages) -> list[Edit]:

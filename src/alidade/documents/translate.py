@@ -117,6 +117,8 @@ class FileTranslator:
             result = document.render(filled)
         except AlidadeError as error:
             raise AlidadeError(f"{path}: {error}") from None
+        if document.changes_encoding(filled):
+            report.notes.insert(0, f"is UTF-8 now: {document.encoding} has not all letters of the translation")
         if filled or output != path:
             with write_aside(output, "wb") as file:
                 file.write(result)

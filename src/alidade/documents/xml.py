@@ -63,13 +63,15 @@ class XmlFile:
     text: str
     encoding: str
     root: Element
+    declaration: tuple[int, int] | None
+    """Where it names its encoding."""
 
 
 def read_xml(path: Path, content: bytes) -> XmlFile:
     """Parse a file, or say in which line it is broken."""
     declared = regex.search(rb"""^\s*<\?xml[^>]*encoding\s*=\s*["']([\w.-]+)["']""", content[:200])
     text, encoding = decode_text(path, content, declared[1].decode() if declared else None)
-    return XmlFile(text, encoding, parse_xml(path, text))
+    return XmlFile(text, encoding, parse_xml(path, text), declared.span(1) if declared else None)
 
 
 def parse_xml(path: Path, text: str) -> Element:

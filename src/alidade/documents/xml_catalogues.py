@@ -27,7 +27,8 @@ def read_xml_catalogue(path: Path, content: bytes, languages: Languages) -> Docu
         raise AlidadeError(
             f"{path}: <{file.root.name}> is no catalogue that Alidade knows (XLIFF, TMX, TS, Android, RESX)"
         )
-    return Document(file.text, [*reader(file, languages)], file.encoding, _language_edits(file, languages))
+    units = [*reader(file, languages)]
+    return Document(file.text, units, file.encoding, _language_edits(file, languages), file.declaration)
 
 
 def _place(file: XmlFile, element: Element) -> str:
