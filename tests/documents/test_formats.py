@@ -92,6 +92,52 @@ def test_po_marks_what_a_machine_did() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.po", '#, c-format\nmsgid "Save"\nmsgstr ""\n'),
+        ("b.po", '# of a person\nmsgid "Save"\nmsgstr ""\n'),
+        (
+            "a.xlf",
+            '<xliff version="1.2"><body><trans-unit id="1">\n  <source>Save</source>\n</trans-unit></body></xliff>',
+        ),
+        (
+            "a.xliff",
+            '<xliff version="2.0"><file id="f"><unit id="1"><segment><source>Save</source></segment></unit></file></xliff>',
+        ),
+        (
+            "a.ts",
+            '<TS language="ro"><message>\n  <source>Save</source>\n  <translation type="unfinished"/>\n</message></TS>',
+        ),
+    ],
+)
+def test_what_a_machine_did_waits_for_a_review_and_after_it_no_more(name: str, text: str) -> None:
+    def read(content: bytes) -> Document:
+        document = format_of(Path(name)).read(Path(name), content, LANGUAGES)
+        assert isinstance(document, Document)
+        return document
+
+    by_person = read(text.encode()).render({0: Filled(("Salvează",), "person")})
+    assert read(by_person).units[0].is_reviewed
+    by_machine = read(text.encode()).render({0: Filled(("Salvează",), "machine", 0.5)})
+    assert by_machine.count(b"machine translation, confidence 0.50") == 1
+    document = read(by_machine)
+    assert document.units[0].is_translated
+    assert not document.units[0].is_reviewed
+    again = document.render({0: Filled(("Salvează",), "machine", 0.25)})
+    assert again == by_machine.replace(b"0.50", b"0.25")
+    assert document.render({0: Filled(("Salvează",), "person")}) == by_person
+
+
+def test_a_po_message_that_is_done_is_no_longer_fuzzy() -> None:
+    text = '#: a.c:1\n#{flags}\n#| msgid "Safe"\nmsgid "Save"\nmsgstr "Sigur"\n'
+    for flags, rest in [(", fuzzy", None), (", fuzzy, c-format", ", c-format"), (", c-format, fuzzy", ", c-format")]:
+        document = format_of(Path("a.po")).read(Path("a.po"), text.format(flags=flags).encode(), LANGUAGES)
+        assert not document.units[0].is_reviewed
+        written = document.render({0: Filled(("Salvează",), "person")}).decode()
+        assert written == f'#: a.c:1\n{"" if rest is None else f"#{rest}{chr(10)}"}msgid "Save"\nmsgstr "Salvează"\n'
+
+
 def test_po_wraps_long_texts_and_keeps_line_ends() -> None:
     document = format_of(Path("a.po")).read(Path("a.po"), b'msgid "Save"\r\nmsgstr ""\r\n', LANGUAGES)
     written = document.render({0: Filled(("cuvânt " * 30,), "memory")}).decode()
@@ -151,9 +197,7 @@ def test_qt() -> None:
     text = (
         '<TS version="2.1" language="ro"><context><message><source>Save</source><translation{}</message></context></TS>'
     )
-    assert translate("a.ts", text.format(' type="unfinished"/>')) == text.format(
-        ' type="unfinished">Salvează</translation>'
-    )
+    assert translate("a.ts", text.format(' type="unfinished"/>')) == text.format(">Salvează</translation>")
 
 
 def test_resx() -> None:

@@ -54,6 +54,9 @@ class Filled:
         return self.origin in ("memory", "person")
 
 
+NOTE = r"(?:machine|memory, adapted) translation, confidence [01]\.\d\d"
+"""What `Filled.note` says of translations that are not certain, as a pattern: a new one replaces it."""
+
 Fill = Callable[[Filled], list[Edit]]
 
 
@@ -71,6 +74,8 @@ class Unit:
     """The translations that stand there already, if any."""
     is_plural_form: tuple[bool, ...] = ()
     """For each form whether it speaks of several things."""
+    is_reviewed: bool = True
+    """Whether the translations that stand there are done; False: they wait for somebody to look at them."""
 
     @property
     def is_translated(self) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import regex
 
-from alidade.documents.document import Document, Edit, Filled, Unit, decode_text
+from alidade.documents.document import NOTE, Document, Edit, Filled, Unit, decode_text
 from alidade.errors import AlidadeError
 from alidade.text.plurals import number_of_plurals, plural_rule, speaks_of_several
 
@@ -72,6 +72,8 @@ def _num_plurals(header: _Entry | None, language: str) -> int:
     return int(found[1]) if found else number_of_plurals(language)
 
 
+_FUZZY = regex.compile(r"\s*\bfuzzy\b(?:,|(?=\s*$))|,\s*fuzzy\b(?=\s*$)")
+_NOTE = regex.compile(rf"# (?:{NOTE})")
 _KEYWORD = regex.compile(r'\s*(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s*"')
 _STRING = regex.compile(r'"((?:[^"\\]|\\.)*)"\s*$')
 
@@ -163,10 +165,12 @@ class _Writer:
         targets = tuple([one.text for one in entry.translations])
         place = f"line {msgid.start + 1}"
         fill = functools.partial(self.fill, entry)
+        is_done = entry.flags is None or not _FUZZY.search(self.lines[entry.flags])
         if plural is None:
-            return Unit((msgid.text,), fill, place, targets)
+            return Unit((msgid.text,), fill, place, targets, is_reviewed=is_done)
         several = tuple([speaks_of_several(form, num_plurals) for form in range(num_plurals)])
-        return Unit(tuple([plural.text if many else msgid.text for many in several]), fill, place, targets, several)
+        sources = tuple([plural.text if many else msgid.text for many in several])
+        return Unit(sources, fill, place, targets, several, is_done)
 
     def fill(self, entry: _Entry, filled: Filled) -> list[Edit]:
         old = entry.translations
@@ -175,10 +179,32 @@ class _Writer:
             f"msgstr[{form}]" for form in range(len(filled.texts))
         ]  # fmt: skip
         written = [self._write(name, text) for name, text in zip(names, filled.texts, strict=True)]
-        edits = [Edit(start, end, "".join(written))]
-        return edits if filled.is_certain else [*self._marks(entry, filled), *edits]
+        marks = self._unmark(entry) if filled.is_certain else self._mark(entry, filled)
+        return [*self._without_notes(entry), *marks, Edit(start, end, "".join(written))]
 
-    def _marks(self, entry: _Entry, filled: Filled) -> list[Edit]:
+    def _without_notes(self, entry: _Entry) -> list[Edit]:
+        """Without what an earlier run has said about another translation."""
+        return [
+            self._removed(number) for number in self._comments(entry) if _NOTE.fullmatch(self.lines[number].strip())
+        ]
+
+    def _unmark(self, entry: _Entry) -> list[Edit]:
+        """A translation that is done is not fuzzy, and what the message was before matters no more."""
+        if entry.flags is None or not _FUZZY.search(self.lines[entry.flags]):
+            return []
+        edits = [self._removed(number) for number in self._comments(entry) if self.lines[number].startswith("#|")]
+        line = _FUZZY.sub("", self.lines[entry.flags])
+        if not line.strip().strip("#,"):
+            return [*edits, self._removed(entry.flags)]
+        return [*edits, self._removed(entry.flags)._replace(text=line)]
+
+    def _comments(self, entry: _Entry) -> range:
+        return range(entry.start, entry.fields[0].start)
+
+    def _removed(self, number: int) -> Edit:
+        return Edit(self.starts[number], self.starts[number + 1], "")
+
+    def _mark(self, entry: _Entry, filled: Filled) -> list[Edit]:
         """The fuzzy flag and a comment: what the machine has done waits for a person."""
         first = self.starts[entry.start]
         edits = [Edit(first, first, f"# {filled.note}{self.newline}")]
@@ -186,7 +212,7 @@ class _Writer:
             place = self.starts[self._first_keyword(entry)]
             return [*edits, Edit(place, place, f"#, fuzzy{self.newline}")]
         line = self.lines[entry.flags]
-        if regex.search(r"\bfuzzy\b", line):
+        if _FUZZY.search(line):
             return edits
         place = self.starts[entry.flags] + line.index("#,") + 2
         return [*edits, Edit(place, place, " fuzzy,")]

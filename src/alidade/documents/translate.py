@@ -207,11 +207,11 @@ class FileTranslator:
 
 
 def _own_pairs(units: Iterable[Unit]) -> list[Pair]:
-    """What a file itself has translated."""
+    """What a file itself has translated, without what nobody has looked at yet: that must not become certain."""
     return [
         Pair(unit.sources[0], unit.targets[0])
         for unit in units
-        if unit.is_translated and len(unit.sources) == len(unit.targets) == 1
+        if unit.is_translated and unit.is_reviewed and len(unit.sources) == len(unit.targets) == 1
     ]
 
 

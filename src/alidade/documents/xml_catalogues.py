@@ -8,7 +8,7 @@ from pathlib import Path
 
 import regex
 
-from alidade.documents.document import Document, Edit, Filled, Unit, has_letters, line_of
+from alidade.documents.document import NOTE, Document, Edit, Filled, Unit, has_letters, line_of
 from alidade.documents.xml import Element, XmlFile, escape_text, indentation, mend_markup, read_xml
 from alidade.errors import AlidadeError
 from alidade.text.languages import is_same_language
@@ -65,6 +65,17 @@ def _set_attribute(file: XmlFile, element: Element, name: str, value: str) -> li
     return [Edit(place, place, f' {name}="{value}"')]
 
 
+def _drop_attribute(file: XmlFile, element: Element, name: str, value: str) -> list[Edit]:
+    """Without an attribute, if it has this value."""
+    tag = file.text[element.start : element.inner_start]
+    match = regex.search(rf"""\s+{name}\s*=\s*(?:"{value}"|'{value}')""", tag)
+    return [Edit(element.start + match.start(), element.start + match.end(), "")] if match else []
+
+
+def _without(file: XmlFile, element: Element) -> Edit:
+    return Edit(element.start - len(indentation(file.text, element.start)), element.end, "")
+
+
 def _language_edits(file: XmlFile, languages: Languages) -> list[Edit]:
     """Say which language the translations are in, where the file has a place for it and says nothing."""
     target = languages[1]
@@ -95,7 +106,16 @@ def _xliff(file: XmlFile, _: Languages) -> Iterator[Unit]:
                 functools.partial(_fill_xliff, file, element, source, target),
                 _place(file, element),
                 present if any(text.strip() for text in present) else (),
+                is_reviewed=not _waits_for_review(element, target),
             )
+
+
+def _waits_for_review(unit: Element, target: Element | None) -> bool:
+    state = "" if target is None else target.attributes.get("state", "")
+    return state.startswith("needs-") or unit.attributes.get("subState") == _MACHINE
+
+
+_MACHINE = "alidade:machine"
 
 
 def _fill_xliff(file: XmlFile, unit: Element, source: Element, target: Element | None, filled: Filled) -> list[Edit]:
@@ -104,7 +124,9 @@ def _fill_xliff(file: XmlFile, unit: Element, source: Element, target: Element |
     state = "translated" if filled.is_certain else "needs-review-translation"
     prefix = source.name[: -len("source")]
     edits: list[Edit] = []
-    note = f'<{prefix}note from="alidade">{escape_text(filled.note)}</{prefix}note>' if is_old else ""
+    has_note = is_old and filled.origin != "person"
+    note = f'<{prefix}note from="alidade">{escape_text(filled.note)}</{prefix}note>' if has_note else ""
+    edits += [_without(file, child) for child in unit.children if child.attributes.get("from") == "alidade"]
     space = indentation(file.text, source.start)
     if target is None:
         attribute = f' state="{state}"' if is_old else ""
@@ -116,11 +138,15 @@ def _fill_xliff(file: XmlFile, unit: Element, source: Element, target: Element |
         edits.append(_replace_inner(file, target, content))
         edits += _set_attribute(file, target, "state", state) if is_old else []
         edits += [Edit(target.end, target.end, space + note)] if note else []
-    return (
-        edits
-        if is_old
-        else [*edits, *_set_attribute(file, unit, "state", "translated"), *_xliff2_note(file, unit, filled)]
-    )
+    return edits if is_old else [*edits, *_xliff2_state(file, unit, filled), *_xliff2_note(file, unit, filled)]
+
+
+def _xliff2_state(file: XmlFile, segment: Element, filled: Filled) -> list[Edit]:
+    """XLIFF 2 has no word for what waits for a review; what comes after the colon is left to programs."""
+    if filled.is_certain:
+        state = "reviewed" if filled.origin == "person" else "translated"
+        return [*_set_attribute(file, segment, "state", state), *_drop_attribute(file, segment, "subState", _MACHINE)]
+    return [*_set_attribute(file, segment, "state", "translated"), *_set_attribute(file, segment, "subState", _MACHINE)]
 
 
 def _xliff2_note(file: XmlFile, segment: Element, filled: Filled) -> list[Edit]:
@@ -131,8 +157,19 @@ def _xliff2_note(file: XmlFile, segment: Element, filled: Filled) -> list[Edit]:
     prefix = unit.name[: -len("unit")]
     note = f'<{prefix}note category="alidade">{escape_text(filled.note)}</{prefix}note>'
     notes = unit.find("notes")
+    if filled.origin == "person":
+        note = ""
     if notes is not None:
-        return [_replace_inner(file, notes, notes.inner(file.text) + note)]
+        old = [_without(file, child) for child in notes.children if child.attributes.get("category") == "alidade"]
+        if notes.is_empty:
+            return [_replace_inner(file, notes, note)]
+        return (
+            [_without(file, notes)]
+            if len(old) == len(notes.children) and not note
+            else [*old, Edit(notes.inner_end, notes.inner_end, note)]
+        )
+    if not note:
+        return []
     first = unit.find("originalData") or segment
     space = indentation(file.text, first.start)
     place = first.start - len(space)
@@ -181,13 +218,15 @@ def _ts(file: XmlFile, languages: Languages) -> Iterator[Unit]:
             continue
         text = source.inner(file.text)
         fill = functools.partial(_fill_ts, file, message, source, translation)
+        is_done = translation.attributes.get("type") != "unfinished"
         if message.attributes.get("numerus") == "yes":
             several = tuple([speaks_of_several(form, num_forms) for form in range(num_forms)])
             forms = tuple([child.inner(file.text) for child in translation.children])
-            yield Unit((text,) * num_forms, fill, _place(file, message), forms, several)
+            yield Unit((text,) * num_forms, fill, _place(file, message), forms, several, is_done)
         else:
             present = translation.inner(file.text)
-            yield Unit((text,), fill, _place(file, message), (present,) if present.strip() else ())
+            targets = (present,) if present.strip() else ()
+            yield Unit((text,), fill, _place(file, message), targets, is_reviewed=is_done)
 
 
 def _fill_ts(file: XmlFile, message: Element, source: Element, translation: Element, filled: Filled) -> list[Edit]:
@@ -199,11 +238,19 @@ def _fill_ts(file: XmlFile, message: Element, source: Element, translation: Elem
     else:
         edits = [_replace_inner(file, translation, texts[0])]
     comment = message.find("translatorcomment")
-    if comment is None and not filled.is_certain:
+    if comment is not None and _NOTE.fullmatch(comment.inner(file.text)):
+        edits.append(_without(file, comment))
+        comment = None
+    if filled.is_certain:
+        return edits + _drop_attribute(file, translation, "type", "unfinished")
+    if comment is None:
         space = indentation(file.text, translation.start)
         place = translation.start - len(space)
         edits.append(Edit(place, place, f"{space}<translatorcomment>{escape_text(filled.note)}</translatorcomment>"))
-    return edits + ([] if filled.is_certain else _set_attribute(file, translation, "type", "unfinished"))
+    return edits + _set_attribute(file, translation, "type", "unfinished")
+
+
+_NOTE = regex.compile(NOTE)
 
 
 def _android(file: XmlFile, languages: Languages) -> Iterator[Unit]:
@@ -270,11 +317,7 @@ def _fill_android_plurals(
             place = other.start - len(space)
             edits.append(Edit(place, place, f'{space}<{other.name} quantity="{name}">{written}</{other.name}>'))
     # English's own forms that the target has not ("one" in Chinese) go
-    edits += [
-        Edit(one.start - len(indentation(file.text, one.start)), one.end, "")
-        for name, one in items.items()
-        if name not in names
-    ]
+    edits += [_without(file, one) for name, one in items.items() if name not in names]
     return edits
 
 
