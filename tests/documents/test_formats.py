@@ -103,7 +103,7 @@ def test_po_marks_what_a_machine_did() -> None:
         ),
         (
             "a.xliff",
-            '<xliff version="2.0"><file id="f"><unit id="1"><segment><source>Save</source></segment></unit></file></xliff>',
+            '<xliff version="2.0"><file><unit id="1"><segment><source>Save</source></segment></unit></file></xliff>',
         ),
         (
             "a.ts",
