@@ -88,6 +88,9 @@ class TableLexicalState(TableState):
             self._attention[row, : len(attention)] = attention
         return row_pieces(np.stack([self.model.logits(*past) for past in pasts]), num_best, asked)
 
+    def given_logp(self, hypotheses: Ints, positions: Ints, pieces: Ints) -> Floats:
+        return self.evaluate(hypotheses, positions, 1, Asked(np.arange(len(pieces)), pieces)).asked_logp
+
     def _past(self, hypothesis: int) -> tuple[Source, Past]:
         sentence, cell = divmod(hypothesis, self.num_hypotheses)
         return self.sources[sentence], self.pasts[sentence][cell]
@@ -128,7 +131,7 @@ class TableLexical:
     def encode(self, source: Ints) -> list[Source]:
         return [tuple([piece for piece in row if piece != PAD]) for row in source.tolist()]
 
-    def start(self, memory: list[Source]) -> TableLexicalState:
+    def start(self, memory: list[Source], *, same_pieces: bool = False) -> TableLexicalState:
         return TableLexicalState(self, memory)
 
 

@@ -44,6 +44,9 @@ class WordByWordState:
         logits[np.arange(len(source)), translations] = math.log(100 * VOCABULARY)
         return row_pieces(logits, num_best, asked)
 
+    def given_logp(self, hypotheses: Ints, positions: Ints, pieces: Ints) -> Floats:
+        return self.evaluate(hypotheses, positions, 1, Asked(np.arange(len(pieces)), pieces)).asked_logp
+
     def attention(self) -> Floats:
         attention = np.zeros((len(self.pointed), self.source.shape[1]), dtype=np.float32)
         attention[np.arange(len(self.pointed)), self.pointed] = 1.0
@@ -65,7 +68,7 @@ class WordByWord:
     def encode(self, source: Ints) -> Ints:
         return source
 
-    def start(self, memory: Ints) -> WordByWordState:
+    def start(self, memory: Ints, *, same_pieces: bool = False) -> WordByWordState:
         return WordByWordState(memory, is_assisted=self.is_assisted)
 
 

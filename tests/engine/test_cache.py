@@ -16,7 +16,7 @@ class Pasts:
     """A cache whose keys are numbers that say of which step and hypothesis they are, and the pasts themselves."""
 
     def __init__(self, num_sentences: int) -> None:
-        self.ancestors, self.cache = Ancestors(num_sentences), Cache(LAYERS, num_sentences, HEADS, HEAD_WIDTH)
+        self.ancestors, self.cache = Ancestors(num_sentences), Cache(range(LAYERS), num_sentences, HEADS, HEAD_WIDTH)
         self.expected: list[list[list[int]]] = [[[]] for _ in range(num_sentences)]
         self.count = 0
         self.has_dropped = False

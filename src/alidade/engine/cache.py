@@ -90,17 +90,19 @@ def _steps_between(beam_size: int) -> int:
 
 
 class Cache:
-    """Keys and values of all layers of a decoder for B sentences."""
+    """Keys and values of some layers of a decoder for B sentences."""
 
-    def __init__(self, num_layers: int, num_sentences: int, num_heads: int, head_width: int) -> None:
-        self._move(np.zeros((num_layers, 2, num_sentences, num_heads, FIRST_ROOM, head_width), dtype=np.float32))
+    def __init__(self, layers: range, num_sentences: int, num_heads: int, head_width: int) -> None:
+        self._layers = layers
+        self._move(np.zeros((len(layers), 2, num_sentences, num_heads, FIRST_ROOM, head_width), dtype=np.float32))
 
     def _move(self, slots: Floats) -> None:
         """slots: (L, 2, B, H, n, d), L layers."""
         self._slots = slots
-        self.of_layer = [
-            {f"keys_{number}": keys, f"values_{number}": values} for number, (keys, values) in enumerate(slots)
-        ]
+        self.of_layer = {
+            number: {f"keys_{number}": keys, f"values_{number}": values}
+            for number, (keys, values) in zip(self._layers, slots, strict=True)
+        }
         """What each layer's graph reads: keys and values, (B, H, n, d)."""
 
     def write(self, first: int, inputs: Floats, room: int) -> None:
@@ -108,22 +110,27 @@ class Cache:
         slots from `first` on. room: for so many slots."""
         beam_size = inputs.shape[1]
         if first + beam_size > self._slots.shape[4]:
-            self._move(self._with_room(self._slots[:, :, :, :, :first], max(room, first + beam_size)))
+            self._grow(first, max(room, first + beam_size))
         num_layers, _, num_sentences, num_heads, _, head_width = self._slots.shape
         parts = inputs.reshape(num_sentences, beam_size, num_layers, 3, num_heads, head_width)[:, :, :, 1:]
         self._slots[:, :, :, :, first : first + beam_size] = parts.transpose(2, 3, 0, 4, 1, 5)
 
     def keep_slots(self, slots: Ints, room: int) -> None:
         """slots: (B, n'), the ones that are still needed; room: for how many slots."""
-        layers, parts, sentences, heads = np.ogrid[tuple([slice(size) for size in self._slots.shape[:4]])]
-        places = layers[..., None], parts[..., None], sentences[..., None], heads[..., None], slots[None, None, :, None]
-        self._move(self._with_room(self._slots[places], room))
+        roomy = self._new_slots(room)
+        num_kept = slots.shape[1]
+        for sentence, kept in enumerate(slots):
+            roomy[:, :, sentence, :, :num_kept] = self._slots[:, :, sentence].take(kept, axis=3)
+        self._move(roomy)
 
-    def _with_room(self, slots: Floats, room: int) -> Floats:
-        """The same with slots to spare; they are zero, since what the mask hides must still be a number."""
-        roomy = np.zeros((*slots.shape[:4], room, slots.shape[5]), dtype=np.float32)
-        roomy[:, :, :, :, : slots.shape[4]] = slots
-        return roomy
+    def _grow(self, num_used: int, room: int) -> None:
+        roomy = self._new_slots(room)
+        roomy[:, :, :, :, :num_used] = self._slots[:, :, :, :, :num_used]
+        self._move(roomy)
+
+    def _new_slots(self, room: int) -> Floats:
+        """Zero, since what the mask hides must still be a number."""
+        return np.zeros((*self._slots.shape[:4], room, self._slots.shape[5]), dtype=np.float32)
 
     def keep(self, sentences: Ints) -> None:
         self._move(np.ascontiguousarray(self._slots[:, :, sentences]))

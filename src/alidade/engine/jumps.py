@@ -130,7 +130,7 @@ class AlignmentState:
         self._model = model
         self._states: Floats = memory.arrays["states"]
         self._positions = PositionInputs(memory.lengths, self._states.shape[1])
-        self._history = History(model.shape, model.num_layers, len(self._states))
+        self._history = History(model.shape, range(model.num_layers), len(self._states))
 
     def position_logp(self, pieces: Ints, previous_positions: Ints) -> Floats:
         inputs = {

@@ -228,9 +228,10 @@ def with_start(source: Ints, start: SourceStart) -> Ints:
 class History:
     """The cache of a decoder, and the mask that its layers share."""
 
-    def __init__(self, shape: Shape, num_layers: int, num_sentences: int) -> None:
+    def __init__(self, shape: Shape, layers: range, num_sentences: int) -> None:
+        """layers: the numbers of those that are remembered."""
         self._ancestors = Ancestors(num_sentences)
-        self._cache = Cache(num_layers, num_sentences, shape.heads, shape.head_width)
+        self._cache = Cache(layers, num_sentences, shape.heads, shape.head_width)
 
     @property
     def step(self) -> int:

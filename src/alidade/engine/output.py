@@ -1,6 +1,7 @@
 """The output layer of a lexical model: from features of rows to their best pieces.
 
 A row's log-probabilities of all pieces never leave the graph: only the best ones do, and those that were asked for.
+Where the target is given nothing else is asked for, and a graph of its own does not look for the best.
 
 Rows go through in chunks whose logits stay in the processor's cache: some hundred rows at once take three times as long
 a row.
@@ -10,11 +11,12 @@ Dimensions: R rows, D width, V vocabulary, k best pieces of a row.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from alidade.engine.graph import Floats, Graph
+from alidade.engine.graph import Floats, Graph, Session, Value
 from alidade.search.roles import Asked, Ints, RowPieces
 from alidade.text.vocabulary import EOS
 
@@ -24,6 +26,8 @@ FEWEST_BLOCKS = 64
 """Smaller vocabularies are sorted as they are."""
 CHUNK_LOGITS = 1 << 19
 """Logits that are computed at once: 2 MB."""
+
+HANDED_OUT = ["best", "best_logp", "end_logp", "asked_logp"]
 
 Norm = tuple[Floats, Floats, float]
 """Weight, bias and epsilon of a layer norm."""
@@ -41,19 +45,35 @@ class OutputLayer:
         self._num_columns = len(weight) + padding
         self._most = self._num_columns // BLOCK if self._has_blocks else len(weight)
         self._num_rows = max(1, CHUNK_LOGITS // self._num_columns)
-        self._write(
-            graph, np.pad(weight, ((0, padding), (0, 0))), np.pad(bias, (0, padding), constant_values=-np.inf), norm
-        )
+        self._weights = weight, bias, norm
+        self._padding, self._options = padding, (graph.precision, threads, device)
+        self._write_best(graph, self._write_logp(graph))
         self._session = graph.session(threads, device)
 
-    def _write(self, graph: Graph, weight: Floats, bias: Floats, norm: Norm | None) -> None:
+    @cached_property
+    def _given_session(self) -> Session:
+        """For given pieces alone; made when it is first needed, since it has the weights once more."""
+        precision, threads, device = self._options
+        graph = Graph(precision)
+        self._write_logp(graph)
+        return graph.session(threads, device)
+
+    def _write_logp(self, graph: Graph) -> Value:
+        """The log-probabilities of all pieces, (R, V), of which those that are asked for are handed out."""
+        weight, bias, norm = self._weights
+        weight = np.pad(weight, ((0, self._padding), (0, 0)))
+        bias = np.pad(bias, (0, self._padding), constant_values=-np.inf)
         features = graph.input("features", np.float32, ["R", weight.shape[1]])
-        num_best = graph.input("num_best", np.int64, [1])
         asked = graph.input("asked", np.int64, ["asked"])
         logits = (
             graph.linear(features, weight, bias) if norm is None else graph.norm_linear(features, *norm, weight, bias)
         )
-        logp = graph.LogSoftmax(logits, axis=-1)  # (R, V)
+        logp = Value(graph.LogSoftmax(logits, axis=-1))
+        graph.output("asked_logp", graph.Gather(graph.reshape(logp, -1), asked))
+        return logp
+
+    def _write_best(self, graph: Graph, logp: Value) -> None:
+        num_best = graph.input("num_best", np.int64, [1])
         if self._has_blocks:
             blocks = graph.reshape(logp, 0, -1, BLOCK)
             best_blocks = graph.op(
@@ -69,7 +89,6 @@ class OutputLayer:
         graph.output("best", best, np.int64)
         graph.output("best_logp", best_logp)
         graph.output("end_logp", graph.reshape(graph.Slice(logp, *[graph.ints(n) for n in (EOS, EOS + 1, 1)]), -1))
-        graph.output("asked_logp", graph.Gather(graph.reshape(logp, -1), asked))
 
     def __call__(self, features: Floats, num_best: int, asked: Asked) -> RowPieces:
         """The best pieces of rows, features (R, D), and the log-probabilities of pieces that are asked for.
@@ -90,4 +109,14 @@ class OutputLayer:
 
     def _ask(self, features: Floats, num_best: Ints, rows: Ints, pieces: Ints) -> list[Any]:
         places = rows * self._num_columns + pieces if len(rows) else rows
-        return self._session({"features": features, "num_best": num_best, "asked": places})
+        return self._session({"features": features, "num_best": num_best, "asked": places}, HANDED_OUT)
+
+    def given_logp(self, features: Floats, pieces: Ints) -> Floats:
+        """(R,): the log-probability of one piece of each row."""
+        parts = []
+        for first in range(0, len(features), self._num_rows):
+            some = pieces[first : first + self._num_rows]
+            places = np.arange(len(some)) * self._num_columns + some
+            chunk = features[first : first + self._num_rows]
+            parts.append(self._given_session({"features": chunk, "asked": places})[0])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -149,7 +149,7 @@ class LexicalRnn:
         self.features = make.session(evaluate)
         self.output = OutputLayer(make.graph(), output, weights["output.bias"], None, threads, device)
 
-    def start(self, memory: Memory) -> LexicalRnnState:
+    def start(self, memory: Memory, *, same_pieces: bool = False) -> LexicalRnnState:  # noqa: ARG002  # all is fed back
         return LexicalRnnState(self, memory)
 
     def _initial_graph(self, graph: Graph, decoder: Weights) -> Graph:
@@ -242,7 +242,13 @@ class LexicalRnnState:
         self._features.clear()
 
     def evaluate(self, hypotheses: Ints, positions: Ints, num_best: int, asked: Asked) -> RowPieces:
-        """Attention and the best pieces, once a row."""
+        return self._model.output(self._row_features(hypotheses, positions), num_best, asked)
+
+    def given_logp(self, hypotheses: Ints, positions: Ints, pieces: Ints) -> Floats:
+        return self._model.output.given_logp(self._row_features(hypotheses, positions), pieces)
+
+    def _row_features(self, hypotheses: Ints, positions: Ints) -> Floats:
+        """Attention and features, once a row."""
         arrays, model = self._memory.arrays, self._model
         sentences = hypotheses // self._num_hypotheses
         grid = Grid(sentences, len(self._memory.lengths))
@@ -262,7 +268,7 @@ class LexicalRnnState:
             attention[np.arange(len(positions)), positions] += 1.0
         self._attention: Floats = attention
         self._features.append(features)
-        return model.output(features, num_best, asked)
+        return features
 
     def attention(self) -> Floats:
         return self._attention

@@ -81,8 +81,8 @@ class LexicalTransformer:
         arrays = self._encode({"x": x, "mask": mask}, names)
         return Memory({"source_mask": mask, **dict(zip(names, arrays, strict=True))}, lengths)
 
-    def start(self, memory: Memory) -> LexicalState:
-        return LexicalState(self, memory)
+    def start(self, memory: Memory, *, same_pieces: bool = False) -> LexicalState:
+        return LexicalState(self, memory, same_pieces=same_pieces)
 
     def memory_names(self) -> list[str]:
         """What encoding gives besides the states."""
@@ -256,79 +256,116 @@ class _RowStep(_Step):
 
 
 class LexicalState:
-    """The decoder's memory of a beam."""
+    """The decoder's memory of a beam.
 
-    def __init__(self, model: LexicalTransformer, memory: Memory) -> None:
+    If all hypotheses of a sentence have the same pieces, the layers that no position reaches have the same past, too:
+    they go forward once a sentence and have a history of their own, as of a beam of one.
+    """
+
+    def __init__(self, model: LexicalTransformer, memory: Memory, *, same_pieces: bool) -> None:
         self._model, self._memory = model, memory
-        self._history = History(model.shape, model.num_layers, len(memory.lengths))
+        self._same_pieces = same_pieces and model.is_assisted
+        num_sentences = len(memory.lengths)
+        layers = model.row_layers if self._same_pieces else range(model.num_layers)
+        self._history = History(model.shape, layers, num_sentences)
+        self._shared_history = self._history
+        if self._same_pieces:
+            self._shared_history = History(model.shape, range(model.num_shared), num_sentences)
         self._rounds: list[Floats] = []
         """What the layers that work once a row have read in this step, in each round of rows."""
+        self._attended: tuple[Ints, Ints, tuple[Floats, Ints] | None]
+        """Of the rows evaluated last: their pasts, their positions, and the attention of the layers that work once a
+        row, (B, G, S), with the rows' places in it."""
 
     def advance(self, pieces: Ints) -> None:
         """Take in e_{i-1}, (B, K). An assisted model computes what no position changes; a baseline waits."""
         self._num_hypotheses = pieces.shape[1]
-        self._embedded = self._model.embedding.step(pieces, self._history.step)
+        read = pieces[:, :1] if self._same_pieces else pieces
+        self._embedded = self._model.embedding.step(read, self._history.step)
         self._rounds.clear()
         if self._model.is_assisted:
             self._x = self._step_hypotheses()
 
     def _step_hypotheses(self) -> Floats:
-        model = self._model
-        inputs = self._inputs(range(model.num_shared), self._history.mask) | {"x": self._embedded}
+        model, history = self._model, self._shared_history
+        inputs = self._inputs(range(model.num_shared), history, history.mask) | {"x": self._embedded}
         x, attention, self._read = model.advance(inputs, HANDED_OUT)
-        self._attention = self._hypothesis_attention = attention.reshape(-1, attention.shape[2])
+        self._hypothesis_attention = attention.reshape(-1, attention.shape[2])
         return x
 
     def evaluate(self, hypotheses: Ints, positions: Ints, num_best: int, asked: Asked) -> RowPieces:
-        x = self._step_rows(hypotheses, positions) if self._model.is_assisted else self._step_hypotheses()
-        return self._model.output(x, num_best, asked)
+        return self._model.output(self._features(hypotheses, positions), num_best, asked)
+
+    def given_logp(self, hypotheses: Ints, positions: Ints, pieces: Ints) -> Floats:
+        return self._model.output.given_logp(self._features(hypotheses, positions), pieces)
+
+    def _features(self, hypotheses: Ints, positions: Ints) -> Floats:
+        return self._step_rows(hypotheses, positions) if self._model.is_assisted else self._step_hypotheses()
 
     def _step_rows(self, hypotheses: Ints, positions: Ints) -> Floats:
         model, arrays = self._model, self._memory.arrays
         sentences = hypotheses // self._num_hypotheses
+        pasts = sentences if self._same_pieces else hypotheses
         source_length = arrays["source_mask"].shape[3]
         inputs: dict[str, Array] = {
             "x": self._x,
-            "hypotheses": hypotheses,
+            "hypotheses": pasts,
             "source_cells": sentences * source_length + positions,
             **{f"aligned_{number}": arrays[f"aligned_{number}"] for number in model.assisted},
         }
-        attention = self._hypothesis_attention[hypotheses]
+        self._attended = pasts, positions, None
         if model.row_layers:
             grid = Grid(sentences, len(self._memory.lengths))
             mask = self._history.mask.reshape(-1, self._history.mask.shape[2])[hypotheses[grid.rows]]
-            inputs |= self._inputs(model.row_layers, mask) | {"rows": grid.rows, "cells": grid.cells}
+            inputs |= self._inputs(model.row_layers, self._history, mask) | {"rows": grid.rows, "cells": grid.cells}
             x, more_attention, read = model.features(inputs, HANDED_OUT)
-            attention += more_attention.reshape(-1, source_length)[grid.cells]
+            self._attended = pasts, positions, (more_attention, grid.cells)
             self._rounds.append(read)
         else:
             (x,) = model.features(inputs)
-        attention[np.arange(len(positions)), positions] += len(model.assisted)
-        self._attention = attention
         return x
 
-    def _inputs(self, layers: Iterable[int], mask: Floats) -> dict[str, Array]:
+    def _inputs(self, layers: Iterable[int], history: History, mask: Floats) -> dict[str, Array]:
         arrays = self._memory.arrays
         inputs = {"source_mask": arrays["source_mask"], "mask": mask[:, None]}
         for number in layers:
-            inputs |= self._history.of_layer(number)
+            inputs |= history.of_layer(number)
             inputs[f"source_keys_{number}"] = arrays[f"source_keys_{number}"]
             inputs[f"source_values_{number}"] = arrays[f"source_values_{number}"]
         return inputs
 
     def attention(self) -> Floats:
-        return self._attention
+        if not self._model.is_assisted:
+            return self._hypothesis_attention
+        pasts, positions, of_rows = self._attended
+        attention = self._hypothesis_attention[pasts]
+        if of_rows is not None:
+            in_grid, cells = of_rows
+            attention += in_grid.reshape(-1, in_grid.shape[2])[cells]
+        attention[np.arange(len(positions)), positions] += len(self._model.assisted)
+        return attention
 
     def commit(self, rows: Ints, parents: Ints) -> None:
+        of_rows = self._read_of_rows(rows)
+        if self._same_pieces:
+            self._shared_history.commit(np.zeros((len(parents), 1), dtype=np.int64), self._read)
+            self._history.commit(parents, of_rows)
+            return
         read: Floats = pick(self._read, parents)
-        if self._rounds:
-            of_rows = self._rounds[0] if len(self._rounds) == 1 else np.concatenate(self._rounds)
-            read = np.concatenate([read, of_rows[rows]], axis=2)
-        self._history.commit(parents, read)
+        self._history.commit(parents, read if not self._rounds else np.concatenate([read, of_rows], axis=2))
+
+    def _read_of_rows(self, rows: Ints) -> Floats:
+        """(B, K, row layers * 3 * D)"""
+        if not self._rounds:
+            return np.zeros((*rows.shape, 0), dtype=np.float32)
+        of_rows = self._rounds[0] if len(self._rounds) == 1 else np.concatenate(self._rounds)
+        return of_rows[rows]
 
     def keep(self, sentences: Ints) -> None:
         self._memory = self._memory.keep(sentences)
         self._history.keep(sentences)
+        if self._same_pieces:
+            self._shared_history.keep(sentences)
 
 
 def layer_numbers(choice: LayerChoice, num_layers: int) -> list[int]:

@@ -97,7 +97,7 @@ class ReferenceLexical:
     def encode(self, source: Ints) -> Ints:
         return source
 
-    def start(self, memory: Ints) -> ReferenceLexicalState:
+    def start(self, memory: Ints, *, same_pieces: bool = False) -> ReferenceLexicalState:  # noqa: ARG002  # nothing is shared
         return ReferenceLexicalState(self, memory)
 
 
@@ -123,6 +123,9 @@ class ReferenceLexicalState:
         return RowPieces(
             best, np.take_along_axis(logp, best, axis=1), logp[:, EOS].copy(), logp[asked.rows, asked.pieces]
         )
+
+    def given_logp(self, hypotheses: Ints, positions: Ints, pieces: Ints) -> Floats:
+        return self.evaluate(hypotheses, positions, 1, Asked(np.arange(len(pieces)), pieces)).asked_logp
 
     def attention(self) -> Floats:
         return self._attention

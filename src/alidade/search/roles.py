@@ -91,6 +91,9 @@ class LexicalState(Protocol):
         rows are numbered on from the earlier ones.
         """
 
+    def given_logp(self, hypotheses: Ints, positions: Ints, pieces: Ints) -> Floats:
+        """(R,) log p_lex of one given piece of each row: what `evaluate` would say if it were asked for it."""
+
     def attention(self) -> Floats:
         """Accumulated attention of the rows evaluated last: (R, S), summed over layers and heads, plus one for
         each assisted layer at the row's position (paper, section 5)."""
@@ -112,8 +115,12 @@ class LexicalModel(Protocol):
     def encode(self, source: Ints) -> Any:
         """Encoder memory of source (B, S), padded with `<pad>`."""
 
-    def start(self, memory: Any) -> LexicalState:
-        """A state for B sentences with one hypothesis each."""
+    def start(self, memory: Any, *, same_pieces: bool = False) -> LexicalState:
+        """A state for B sentences with one hypothesis each.
+
+        same_pieces: all hypotheses of a sentence will have the same pieces, as when the target is given. What no
+        position changes may then be computed once a sentence.
+        """
 
 
 class System(Protocol):
