@@ -89,10 +89,6 @@ REQUESTS: dict[str, list[Request]] = {
         for r, prefix in zip(some_requests(), itertools.cycle([(7, 8, 9), (), (50,)]), strict=False)
     ],
     "lengths": [Request(r.source, min_length=4, max_length=12) for r in some_requests()],
-    "targets": [
-        Request(r.source, target, is_whole_target=True)
-        for r, target in zip(some_requests(), itertools.cycle([(9, 10), (11,), (12, 13, 14)]), strict=False)
-    ],
 }
 
 
@@ -240,31 +236,15 @@ def test_translations_end_when_nothing_is_left_to_write(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ASSISTED)
-def test_the_searchs_own_alignment_is_the_forced_one(kind: str) -> None:
-    """With one path at a time there are no ties and no other history to prefer."""
+def test_the_searchs_own_alignment_is_no_better_than_the_forced_one(kind: str) -> None:
     system = engine_of(kind)
     found = search_with(system, num_best=1, beam_size=1, can_repeat=True)
     assert any(len(result.best.pieces) > 2 for result in found)
-    forced = [
-        Request(r.source, f.best.pieces, is_whole_target=True) for r, f in zip(some_requests(), found, strict=True)
-    ]
-    again = search_with(system, requests=forced, num_best=1, beam_size=1)
-    assert [result.best.pieces for result in again] == [result.best.pieces for result in found]
-    assert [result.best.positions for result in again] == [result.best.positions for result in found]
-
-
-@pytest.mark.parametrize("kind", ASSISTED)
-def test_a_wider_beam_aligns_better(kind: str) -> None:
-    system = engine_of(kind)
-    requests = some_requests()
-    targets = [(9, 10), (11,), (12, 13, 14)] * 3
-    forced = [Request(r.source, target, is_whole_target=True) for r, target in zip(requests, targets, strict=True)]
-    narrow = search_with(system, requests=forced, num_best=1, beam_size=2)
-    wide = search_with(system, requests=forced, num_best=1, beam_size=40)
-    for result, better, target in zip(narrow, wide, targets, strict=True):
-        assert result.best.pieces == better.best.pieces == target
-        assert better.best.is_complete
-        assert better.best.score >= result.best.score - 1e-5
+    whole = [(r, f.best) for r, f in zip(some_requests(), found, strict=True) if f.best.is_complete]
+    sources, targets = [r.source for r, _ in whole], [best.pieces for _, best in whole]
+    scores = score_pairs(system, sources, targets, settings=SearchSettings(beam_size=40))
+    for (_, best), scored in zip(whole, scores, strict=True):
+        assert scored.score >= best.score - 0.05
 
 
 @pytest.mark.parametrize("kind", ASSISTED)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-
 import numpy as np
 import pytest
 
 from alidade.config import SearchSettings
 from alidade.search.beam import BeamSearch
-from alidade.search.forced import SHARPNESS, Lattice, score_pairs
+from alidade.search.forced import score_pairs
 from alidade.search.hypotheses import Request, SearchResult
 from alidade.search.pruning import AtOnce, picker_of
-from alidade.search.roles import Floats
 from alidade.text.vocabulary import BOS, EOS
-from table_models import TableSystem, brute_force, score_path, table_system
+from table_models import brute_force, score_path, table_system
 
 SOURCES = [[4, 5, 6], [7], [6, 6, 5, 4, 7, 5], [5, 4], [4, 4, 4, 4], [7, 6, 5]]
 PRUNINGS = ["none", "threshold", "pairs", "histogram", "exact"]
@@ -132,54 +128,6 @@ def test_a_prefix_is_obeyed(is_assisted: bool, pruning: str) -> None:
     same_results(results, [search.search([request], num_best=4)[0] for request in requests])
 
 
-def test_forced_alignment_is_the_best_of_all() -> None:
-    """As Viterbi's algorithm, with no more paths than positions, for models that see the last position alone."""
-    system = table_system(12, is_assisted=True, is_first_order=True)
-    target = (9, 5, 10, 11)
-    for source in ([4, 5, 6], [7], [6, 5]):
-        settings = settings_of(beam_size=len(source), alignment_weight=0.7)
-        (forced,) = BeamSearch(system, settings).search([Request(source, prefix=target, is_whole_target=True)])
-        end = (EOS, len(source) + 1)
-        scores = {
-            path: score_path(system, (BOS, *source, EOS), [*zip(target, path, strict=True), end], settings)
-            for path in itertools.product(range(1, len(source) + 1), repeat=len(target))
-        }
-        assert forced.best.positions == max(scores, key=lambda path: scores[path])
-        assert forced.best.score == pytest.approx(max(scores.values()), abs=1e-5)
-
-
-def posteriors_of(system: TableSystem, requests: list[Request], settings: SearchSettings) -> list[Floats]:
-    lattice = Lattice(requests, settings)
-    BeamSearch(system, settings).search(requests, restrictions=[lattice])
-    return lattice.posteriors()
-
-
-def test_posteriors_sum_over_all_paths() -> None:
-    system = table_system(12, is_assisted=True, is_first_order=True)
-    target = (9, 5, 10, 11)
-    settings = settings_of(beam_size=4, alignment_weight=0.7, length_normalisation=0.0)
-    sources = [[4, 5, 6], [7], [6, 5], [4, 4, 7, 5]]
-    requests = [Request(source, prefix=target, is_whole_target=True) for source in sources]
-    for source, posteriors in zip(sources, posteriors_of(system, requests, settings), strict=True):
-        expected = np.zeros((len(target), len(source) + 2))
-        for path in itertools.product(range(1, len(source) + 1), repeat=len(target)):
-            steps = [*zip(target, path, strict=True), (EOS, len(source) + 1)]
-            expected[np.arange(len(target)), path] += math.exp(
-                SHARPNESS * score_path(system, (BOS, *source, EOS), steps, settings)
-            )
-        expected /= expected.sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(posteriors, expected, atol=1e-5, rtol=1e-4)
-
-
-def test_sentences_that_end_early_leave_the_posteriors_of_others_alone() -> None:
-    system, settings = table_system(12, is_assisted=True), settings_of()
-    requests = [Request(SOURCES[0], (9, 5, 10)[:length] * 4, is_whole_target=True) for length in (1, 3, 1, 2, 3)]
-    for request, together in zip(requests, posteriors_of(system, requests, settings), strict=True):
-        (alone,) = posteriors_of(system, [request], settings)
-        assert together.shape == (len(request.prefix), len(request.source) + 2)
-        np.testing.assert_allclose(together, alone, atol=1e-6, rtol=1e-5)
-
-
 @pytest.mark.parametrize("is_assisted", [False, True])
 def test_a_hypothesis_has_the_attention_and_the_score_of_its_own_path(is_assisted: bool) -> None:
     system = table_system(12, is_assisted=is_assisted)
@@ -205,26 +153,12 @@ def test_a_hypothesis_has_the_attention_and_the_score_of_its_own_path(is_assiste
     assert num_complete > 5
 
 
-def test_forced_alignment_evaluates_each_position_once_a_word() -> None:
-    search = BeamSearch(table_system(12, is_assisted=True), settings_of(beam_size=4))
-    results = search.search([Request(source, (9, 5, 10), is_whole_target=True) for source in SOURCES])
-    assert [result.num_evaluations for result in results] == [3 * len(source) + 1 for source in SOURCES]
-
-
 def test_min_and_max_length() -> None:
     search = BeamSearch(table_system(30, is_assisted=False), settings_of())
     for result in search.search([Request(source, min_length=6, max_length=6) for source in SOURCES]):
         assert len(result.best.pieces) == 6
         assert not result.best.is_complete
         assert len(result.best.lexical_logp) == 6
-
-
-def test_end_that_no_jump_reaches_cuts_the_sentence_off() -> None:
-    search = BeamSearch(table_system(30, is_assisted=True, max_jump=1), settings_of())
-    (result,) = search.search([Request([4, 5, 6, 7, 8], prefix=(9, 9), is_whole_target=True)])
-    assert result.best.pieces == (9, 9)
-    assert not result.best.is_complete
-    assert math.isfinite(result.best.score)
 
 
 def test_evaluations_are_counted() -> None:

@@ -49,9 +49,3 @@ def test_a_given_beginning_may_repeat_itself_and_counts() -> None:
             break
     else:
         pytest.fail("no translation begins as it was told")
-
-
-def test_a_target_to_align_may_repeat_itself() -> None:
-    (best, *_) = search([Request([7], (5, 5, 5, 5), is_whole_target=True)])
-    assert best.pieces == (5, 5, 5, 5)
-    assert best.positions == (1, 1, 1, 1)

@@ -6,9 +6,6 @@ picks (hypothesis, position) pairs, the lexical model evaluates them as one ragg
 model. What restricts the search or follows it stands in one list (`restrictions.py`); when hypotheses finish and
 sentences end is told in `endings.py`.
 
-When all targets are given, hypotheses differ in nothing but their positions, and a beam would fill up with one present
-and many slightly different pasts. Then only the best past of each position is evaluated, as in Viterbi's algorithm.
-
 In assisted systems the target's `</s>` belongs to the source's: a row at position J+1 can write nothing else, and
 no other row can write it.
 
@@ -27,7 +24,7 @@ import numpy as np
 from alidade.config import SearchSettings
 from alidade.search.endings import Endings
 from alidade.search.hypotheses import Beam, History, Hypothesis, Request, SearchResult, pad_sources, pick, rank
-from alidade.search.pruning import ViterbiPruning, pruning_of
+from alidade.search.pruning import pruning_of
 from alidade.search.restrictions import GivenPieces, MinLength, NoRepeats, Proposals, Question, Restriction, Rows
 from alidade.search.roles import AlignmentState, Asked, Floats, Ints, System
 from alidade.text.vocabulary import BOS, EOS, PAD, UNK
@@ -68,7 +65,6 @@ class _BatchSearch:
     ) -> None:
         settings = self._settings = search.settings
         self._beam_size = settings.beam_size
-        self._only_aligns = all(request.is_whole_target for request in requests)
         is_assisted = search.alignment is not None
         self._restrictions = self._list_restrictions(requests, restrictions, is_assisted=is_assisted)
         are_patient = [
@@ -98,10 +94,10 @@ class _BatchSearch:
         restrictions: list[Restriction] = []
         if any(request.min_length for request in requests):
             restrictions.append(MinLength(requests))
-        if is_assisted and not (self._settings.can_repeat or self._only_aligns):
+        if is_assisted and not self._settings.can_repeat:
             restrictions.append(NoRepeats(len(requests)))
         restrictions += others
-        if any(request.given_pieces for request in requests):
+        if any(request.prefix for request in requests):
             restrictions.append(GivenPieces(requests))
         return restrictions
 
@@ -112,7 +108,7 @@ class _BatchSearch:
         if search.alignment is not None:
             alignment_memory = memory if search.shares_encoder else search.alignment.encode(source)
             self._alignment = search.alignment.start(alignment_memory)
-            self._pruning = ViterbiPruning() if self._only_aligns else pruning_of(self._settings)
+            self._pruning = pruning_of(self._settings)
 
     @property
     def goes_on(self) -> bool:
@@ -167,8 +163,7 @@ class _BatchSearch:
         """The best pieces of rows; row_scores: (R,), the hypotheses' scores with the rows' positions."""
         rows = Rows(hypotheses, positions, hypotheses // self._scores.shape[1])
         questions = [restriction.ask(rows) for restriction in self._restrictions]
-        num_best = 1 if self._only_aligns else self._beam_size + NUM_SPECIAL  # all pieces are given, or none is known
-        num_best += sum(question.num_ruled_out for question in questions)
+        num_best = self._beam_size + NUM_SPECIAL + sum(question.num_ruled_out for question in questions)
         found = self._lexical.evaluate(hypotheses, positions, num_best, _join(questions))
         attention = self._lexical.attention()
         proposed = Proposals(found.pieces, found.logp, found.end_logp)
@@ -228,8 +223,6 @@ class _BatchSearch:
             beam_scores = beam.scores.tolist()
         for row, sentence in self._endings.end_sentences(self._step, beam_scores, partial(self._debt, beam)):
             beam.scores[row] = -np.inf
-            for restriction in self._restrictions:
-                restriction.end_sentence(row, sentence)
             endings = self._endings.best(sentence)
             num_positions = int(self._end_positions[row]) + 1
             found = [self._history.trace(sentence, ending, num_positions) for ending in endings]

@@ -1,9 +1,14 @@
 """Given pairs: their best positions, how likely each position is, and what a system thinks of them.
 
-With the target given, the beams of all steps and the ways from one to the next are a lattice of positions. The
-forward-backward algorithm sums over its paths instead of taking the best one.
+With the target given, hypotheses differ in nothing but their positions, and a beam would fill up with one present and
+many slightly different pasts. So a step evaluates each position once, for the hypothesis that reaches it best, as
+Viterbi's algorithm does; there it is exact, since a piece's score at a position does not depend on how that was
+reached. Here it does, a little, through what the decoder remembers of earlier positions; that is ignored in the choice.
 
-Dimensions: B sentences, K beam (k of the step before), I given pieces, S source positions.
+The positions kept in all steps and the ways from one to the next are a lattice. The forward-backward algorithm sums
+over its paths instead of taking the best one.
+
+Dimensions: B sentences, K positions kept (k in the step before), I given pieces, S source positions, R rows.
 """
 
 from __future__ import annotations
@@ -16,10 +21,8 @@ import numpy as np
 
 from alidade.config import SearchSettings
 from alidade.search.batches import map_batches
-from alidade.search.beam import BeamSearch
-from alidade.search.hypotheses import Beam, Request, pad_sources
-from alidade.search.restrictions import Restriction
-from alidade.search.roles import Asked, Floats, Ints, System
+from alidade.search.hypotheses import pad_sources, pick, rank
+from alidade.search.roles import AlignmentState, Floats, Ints, System
 from alidade.text.vocabulary import BOS, EOS
 
 Ids = Sequence[int]
@@ -27,6 +30,11 @@ Ids = Sequence[int]
 MIN_ALIGNING_BEAM = 30
 """Positions kept at a time when the target is given: fewer make more errors, the more so the longer the sentence, and
 more cost little, since each position is evaluated once whatever their number (experiments/LOG.md)."""
+MAX_ALIGNING_BATCH = 16
+"""Pairs that are aligned together at the most. A step has a row for each source position: with more pairs what is
+between two layers does not stay in the processor's cache (experiments/LOG.md)."""
+ENDED_SHARE = 1 / 8
+"""Ended sentences leave the batch when they are this share of it: to drop them costs a copy of all caches."""
 SHARPNESS = 0.7
 """Scores are multiplied by this before they become probabilities: the models are too sure of themselves. Chosen on half
 of the Romanian–English gold pairs (experiments/LOG.md)."""
@@ -127,12 +135,12 @@ class _Walk:
         previous = np.zeros((len(rows), 1), dtype=np.int64) if start else self._positions[:, step - 1 : step]
         positions, parents = self._positions[:, step], np.zeros((len(rows), 1), dtype=np.int64)
         self._lexical.advance(pieces)
-        found = self._lexical.evaluate(rows, positions, 1, Asked(rows, self._targets[:, step]))
+        lexical_logp = self._lexical.given_logp(rows, positions, self._targets[:, step])
         alignment_logp = None
         if self._alignment is not None:
             alignment_logp = self._alignment.position_logp(pieces, previous)[rows, 0, positions]
             self._alignment.commit(parents)
-        self._found.append((found.asked_logp, alignment_logp, self._lexical.attention()))
+        self._found.append((lexical_logp, alignment_logp, self._lexical.attention()))
         self._lexical.commit(rows[:, None], parents)
 
     def results(self) -> tuple[Floats, Floats | None, Floats]:
@@ -158,79 +166,166 @@ class AlignedTarget(NamedTuple):
     """b_1 .. b_I: the best path."""
     posteriors: Floats
     """(I, J + 2) how likely each position is, summed over paths; `<s>` and `</s>` are the first and the last."""
+    num_rows: int = 0
+    """(piece, position) pairs that the lexical model has evaluated."""
 
 
 def align_targets(
     system: System, sources: Sequence[Ids], targets: Sequence[Ids], settings: SearchSettings, batch_size: int = 32
 ) -> list[AlignedTarget]:
-    """Align given pairs by the search with the target forced; only assisted systems can.
+    """Align given pairs; only assisted systems can.
 
     A pair whose `</s>` no jump can reach keeps the best positions found before it.
     """
     settings = settings.model_copy(update={"beam_size": max(settings.beam_size, MIN_ALIGNING_BEAM)})
-    search = BeamSearch(system, settings)
-
-    def align(requests: list[Request]) -> list[AlignedTarget]:
-        lattice = Lattice(requests, settings)
-        results = search.search(requests, restrictions=[lattice])
-        return [
-            AlignedTarget(result.best.positions, posteriors)
-            for result, posteriors in zip(results, lattice.posteriors(), strict=True)
-        ]
-
-    requests = [Request(*pair, is_whole_target=True) for pair in zip(sources, targets, strict=True)]
-    return map_batches(align, requests, lambda request: len(request.prefix), batch_size)
+    return map_batches(
+        lambda pairs: AligningSearch(system, pairs, settings).run(),
+        list(zip(sources, targets, strict=True)),
+        lambda pair: len(pair[0]) + len(pair[1]),
+        min(batch_size, MAX_ALIGNING_BATCH),
+    )
 
 
-class Lattice(Restriction):
-    """Follows a search over the positions of given targets: posterior probabilities of positions."""
+class AligningSearch:
+    """The search for the positions of given targets, one batch of pairs."""
 
-    def __init__(self, requests: Sequence[Request], settings: SearchSettings) -> None:
-        self._requests, self._settings = requests, settings
-        self._ends: Ints = np.array([request.end_position for request in requests])
-        self._steps: list[tuple[Floats, Ints]] = []
-        self._posteriors: dict[int, Floats] = {}
+    def __init__(self, system: System, pairs: Sequence[tuple[Ids, Ids]], settings: SearchSettings) -> None:
+        assert system.alignment is not None, "only assisted systems have positions"
+        self._settings, self._pairs = settings, pairs
+        source = pad_sources([source for source, _ in pairs])
+        memory = system.lexical.encode(source)
+        own_memory = memory if system.shares_encoder else system.alignment.encode(source)
+        self._lexical = system.lexical.start(memory, same_pieces=True)
+        self._alignment: AlignmentState = system.alignment.start(own_memory)
+        self._lengths: Ints = np.array([len(target) for _, target in pairs])
+        self._ends: Ints = np.array([len(source) + 1 for source, _ in pairs])
+        self._targets: Ints = np.full((len(pairs), self._lengths.max(initial=0) + 1), EOS)
+        for row, (_, target) in enumerate(pairs):
+            self._targets[row, : len(target)] = target
+        self._numbers: Ints = np.arange(len(pairs))
+        """Which pair stands in each row of the grid."""
+        self._scores: Floats = np.zeros((len(pairs), 1), dtype=np.float32)
+        self._positions: Ints = np.zeros((len(pairs), 1), dtype=np.int64)
+        self._lattices = [Lattice(len(source) + 2) for source, _ in pairs]
 
-    def restrict_positions(self, position_logp: Floats) -> None:
-        self._position_logp = position_logp
+    def run(self) -> list[AlignedTarget]:
+        step = 0
+        while len(self._numbers):
+            self._step(step)
+            step += 1
+        return [lattice.result() for lattice in self._lattices]
 
-    def commit(self, beam: Beam) -> None:
-        """What each way from the beam before to this one adds to the score: (B, k, K)."""
-        ways = np.take_along_axis(self._position_logp, beam.positions[:, None], axis=2)
-        pieces = np.where(beam.scores == -np.inf, -np.inf, self._settings.lexical_weight * beam.lexical_logp)
-        self._steps.append((self._settings.alignment_weight * ways + pieces[:, None], beam.positions))
+    def _step(self, step: int) -> None:
+        newest = self._targets[:, step - 1] if step else np.full(len(self._numbers), BOS)
+        pieces = np.repeat(newest[:, None], self._scores.shape[1], axis=1)
+        ways = self._alignment.position_logp(pieces, self._positions)  # (B, k, S)
+        ways *= np.float32(self._settings.alignment_weight)
+        at_end = ways[np.arange(len(ways)), :, self._ends]  # (B, k)
+        ways[np.arange(len(ways)), :, self._ends] = -np.inf  # no piece but `</s>` belongs there
+        is_stuck = ways.max(axis=(1, 2)) == -np.inf  # an empty source has no place for a piece
+        self._lengths = np.where(is_stuck, np.minimum(self._lengths, step), self._lengths)
+        for row in np.flatnonzero(self._lengths == step).tolist():
+            self._lattices[self._numbers[row]].end(self._scores[row], at_end[row])
+        ways[self._lengths <= step] = -np.inf
+        if np.all(self._lengths <= step):
+            self._numbers = self._numbers[:0]
+            return
+        self._lexical.advance(pieces)
+        self._extend(step, ways)
+        num_ended = int((self._lengths <= step).sum())
+        if num_ended and num_ended >= ENDED_SHARE * len(self._numbers):
+            self._keep(np.flatnonzero(self._lengths > step))
 
-    def keep(self, sentences: Ints) -> None:
-        self._ends = self._ends[sentences]
-        self._steps = [(ways[sentences], positions[sentences]) for ways, positions in self._steps]
+    def _extend(self, step: int, ways: Floats) -> None:
+        """Evaluate each position once and keep the best; ways: (B, k, S), what each adds to a hypothesis's score."""
+        num_sentences, num_hypotheses, num_positions = ways.shape
+        bounds = self._scores[:, :, None] + ways
+        parents = bounds.argmax(axis=1)  # (B, S)
+        scores = np.take_along_axis(bounds, parents[:, None], axis=1)[:, 0]
+        sentences, positions = np.nonzero(scores > -np.inf)
+        hypotheses = sentences * num_hypotheses + parents[sentences, positions]
+        order = np.argsort(hypotheses, kind="stable")  # what the lexical model wants
+        sentences, positions, hypotheses = sentences[order], positions[order], hypotheses[order]
+        lexical_logp = np.float32(self._settings.lexical_weight) * self._lexical.given_logp(
+            hypotheses, positions, self._targets[sentences, step]
+        )
+        scores[sentences, positions] += lexical_logp
+        num_rows = np.bincount(sentences, minlength=num_sentences)
+        kept = rank(scores)[:, : min(self._settings.beam_size, int(num_rows.max()))]  # (B, K)
+        row_of: Ints = np.zeros((num_sentences, num_positions), dtype=np.int64)
+        row_of[sentences, positions] = np.arange(len(order))
+        rows = pick(row_of, kept)
+        self._scores, self._positions = pick(scores, kept), kept
+        kept_parents = pick(parents, kept)
+        self._lexical.commit(rows, kept_parents)
+        self._alignment.commit(kept_parents)
+        ways = np.take_along_axis(ways, kept[:, None], axis=2) + lexical_logp[rows][:, None]  # (B, k, K)
+        num_kept = np.minimum(num_rows, kept.shape[1]).tolist()
+        for row in np.flatnonzero(self._lengths > step).tolist():
+            some = num_kept[row]  # what is dead comes last
+            lattice = self._lattices[self._numbers[row]]
+            lattice.add(ways[row, :, :some], kept_parents[row, :some], kept[row, :some], int(num_rows[row]))
 
-    def end_sentence(self, row: int, sentence: int) -> None:
-        """What `</s>` itself costs is the same for all hypotheses, or nearly."""
-        ends = self._settings.alignment_weight * self._position_logp[row, :, self._ends[row]]
-        num_positions = self._requests[sentence].end_position + 1
-        self._posteriors[sentence] = self._sum_paths(row, ends, num_positions)
+    def _keep(self, rows: Ints) -> None:
+        """Go on with the pairs in these rows of the grid only."""
+        self._lexical.keep(rows)
+        self._alignment.keep(rows)
+        self._numbers, self._lengths, self._ends = self._numbers[rows], self._lengths[rows], self._ends[rows]
+        self._targets, self._scores, self._positions = self._targets[rows], self._scores[rows], self._positions[rows]
 
-    def _sum_paths(self, row: int, ends: Floats, num_positions: int) -> Floats:
-        """(I, S); ends: (K,) what it adds to the score to end. If no hypothesis can end, none is preferred for it."""
-        if not self._steps:  # an empty target
-            return np.zeros((0, num_positions), dtype=np.float32)
-        if np.all(ends == -np.inf):
-            ends = np.zeros_like(ends)
-        ways = [SHARPNESS * step[0][row] for step in self._steps]
-        forward = [ways[0][0]]
-        for way in ways[1:]:
-            forward.append(np.logaddexp.reduce(forward[-1][:, None] + way, axis=0))
-        backward = [SHARPNESS * ends]
-        for way in reversed(ways[1:]):
-            backward.append(np.logaddexp.reduce(way + backward[-1], axis=1))
-        sums = np.stack(forward) + np.stack(backward[::-1])  # (I, K)
-        shares = np.exp(sums - sums.max(axis=1, keepdims=True))
-        shares /= shares.sum(axis=1, keepdims=True)
-        posteriors = np.zeros((len(ways), num_positions), dtype=np.float32)
-        positions = np.stack([step[1][row] for step in self._steps])
-        np.add.at(posteriors, (np.arange(len(ways))[:, None], np.minimum(positions, num_positions - 1)), shares)
+
+class Lattice:
+    """The positions that were kept for each piece of a target, and the ways from one to the next."""
+
+    def __init__(self, num_positions: int) -> None:
+        self._num_positions = num_positions
+        self._ways: list[Floats] = []
+        """(k, K) what each way adds to the score."""
+        self._parents: list[Ints] = []
+        self._positions: list[Ints] = []
+        """(K,) each: from where a position is reached best, and the position itself."""
+        self._num_rows = 0
+
+    def add(self, ways: Floats, parents: Ints, positions: Ints, num_rows: int) -> None:
+        """The next piece."""
+        if self._positions:
+            ways = ways[: len(self._positions[-1])]
+        self._ways.append(ways)
+        self._parents.append(parents)
+        self._positions.append(positions)
+        self._num_rows += num_rows
+
+    def end(self, scores: Floats, ends: Floats) -> None:
+        """scores: (K,) of the last piece's positions; ends: (K,) what it adds to end there. What `</s>` itself costs is
+        the same for all, or nearly. If none can end, none is preferred for it."""
+        ends = ends[: len(self._positions[-1])] if self._positions else ends
+        self._ends = np.zeros_like(ends) if np.all(ends == -np.inf) else ends
+        self._last = int(np.argmax(scores[: len(ends)] + self._ends))
+
+    def result(self) -> AlignedTarget:
+        return AlignedTarget(self._best_path(), self._posteriors(), self._num_rows)
+
+    def _best_path(self) -> tuple[int, ...]:
+        path, place = [], self._last
+        for parents, positions in zip(reversed(self._parents), reversed(self._positions), strict=True):
+            path.append(int(positions[place]))
+            place = int(parents[place])
+        return tuple(reversed(path))
+
+    def _posteriors(self) -> Floats:
+        """(I, S)"""
+        posteriors = np.zeros((len(self._ways), self._num_positions), dtype=np.float32)
+        shares = [np.ones(1, dtype=np.float32)]
+        weights = [np.exp(SHARPNESS * (ways - ways.max())) for ways in self._ways]  # a factor a step changes nothing
+        for way in weights:
+            shares.append(_normalise(shares[-1] @ way))
+        backward = _normalise(np.exp(SHARPNESS * (self._ends - self._ends.max())))
+        for number in reversed(range(len(weights))):
+            posteriors[number, self._positions[number]] = _normalise(shares[number + 1] * backward)
+            backward = _normalise(weights[number] @ backward)
         return posteriors
 
-    def posteriors(self) -> list[Floats]:
-        """(I, J + 2) of each sentence, when all have ended."""
-        return [self._posteriors[sentence] for sentence in range(len(self._requests))]
+
+def _normalise(weights: Floats) -> Floats:
+    normalised: Floats = weights / weights.sum()
+    return normalised

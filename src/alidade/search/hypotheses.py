@@ -30,16 +30,10 @@ class Request:
     """Piece ids, without `<s>` and `</s>`."""
     prefix: Sequence[int] = ()
     """Piece ids that the translation must begin with."""
-    is_whole_target: bool = False
-    """Nothing but `</s>` may follow the prefix: the search then only aligns."""
     min_length: int = 0
     """The translation has at least this many pieces."""
     max_length: int | None = None
     """At most this many, `</s>` among them; None: as the settings say."""
-
-    @property
-    def given_pieces(self) -> list[int]:
-        return [*self.prefix, EOS] if self.is_whole_target else [*self.prefix]
 
     @property
     def end_position(self) -> int:
@@ -47,8 +41,6 @@ class Request:
         return len(self.source) + 1
 
     def length_limit(self, settings: SearchSettings) -> int:
-        if self.is_whole_target:
-            return len(self.prefix) + 1
         if self.max_length is not None:
             return max(self.max_length, len(self.prefix) + 1)
         return len(self.prefix) + int(settings.max_length_factor * len(self.source)) + 10

@@ -161,26 +161,6 @@ class BestFirst:
         return np.flatnonzero(matters)
 
 
-class ViterbiPruning:
-    """For alignment alone: evaluates each position once a sentence, for the hypothesis that reaches it best.
-
-    This is Viterbi's algorithm, for which a piece's score at a position does not depend on how that was reached. Here
-    it does, a little, through what the decoder remembers of earlier positions; that is ignored in the choice.
-    """
-
-    num_picked: Ints
-
-    def first(self, position_logp: Floats, bounds: Floats) -> Ints:  # noqa: ARG002  # the protocol's argument
-        num_sentences, _, num_positions = bounds.shape
-        self.num_picked = (bounds > -np.inf).reshape(num_sentences, -1).sum(axis=1)
-        best = bounds.argmax(axis=1)  # (B, S)
-        pairs = (np.arange(num_sentences)[:, None] * bounds.shape[1] + best) * num_positions + np.arange(num_positions)
-        return np.sort(pairs[bounds.max(axis=1) > -np.inf])
-
-    def second(self, to_beat: Callable[[], Floats]) -> Ints:  # noqa: ARG002  # the protocol's argument
-        return NO_INTS
-
-
 def pruning_of(settings: SearchSettings) -> Pruning:
     """The way to prune that the settings name."""
     picker = picker_of(settings)

@@ -1,4 +1,4 @@
-"""What restricts a search, or follows it: given words, no repeats, the dictionary, a lattice.
+"""What restricts a search, or follows it: given words, no repeats, the dictionary.
 
 All have one small interface and stand in one ordered list; the beam search knows none of them by name. In each step
 they may rule out positions, may ask for the scores of single pieces, and may then rule out pieces of evaluated rows. A
@@ -19,7 +19,6 @@ import numpy as np
 
 from alidade.search.hypotheses import Beam, Request, pick
 from alidade.search.roles import NO_INTS, Bools, Floats, Ints
-from alidade.text.vocabulary import EOS
 
 FREE = -1
 SPARE = 40
@@ -112,9 +111,6 @@ class Restriction:
         """What a hypothesis that ends so was credited with, and has to pay back."""
         return 0.0
 
-    def end_sentence(self, row: int, sentence: int) -> None:
-        """The sentence in this row of the grid, this number in the batch, has ended."""
-
 
 class MinLength(Restriction):
     """Translations of at least so many pieces."""
@@ -139,19 +135,13 @@ class MinLength(Restriction):
 
 
 class GivenPieces(Restriction):
-    """Given target pieces: a prefix to be completed, or a whole target to be aligned.
-
-    While the prefix lasts, every row can only write the given piece, and the beam is over positions. A whole target
-    ends with `</s>`: forced alignment is the same search.
-    """
+    """A given prefix: while it lasts, every row can only write the given piece, and the beam is over positions."""
 
     def __init__(self, requests: Sequence[Request]) -> None:
-        given = [request.given_pieces for request in requests]
+        given = [request.prefix for request in requests]
         self._given: Ints = np.full((len(given), max(map(len, given))), FREE)
         for sentence, pieces in enumerate(given):
             self._given[sentence, : len(pieces)] = pieces
-            if pieces and pieces[-1] == EOS:
-                self._given[sentence, len(pieces) :] = EOS
         self._ends: Ints = np.array([request.end_position for request in requests])
         self._step = 0
 
@@ -161,13 +151,12 @@ class GivenPieces(Restriction):
         return self._given[:, self._step] if self._step < self._given.shape[1] else None
 
     def restrict_positions(self, position_logp: Floats) -> None:
-        """No hypothesis looks at the end while it may not end, or elsewhere when `</s>` is given."""
+        """No hypothesis looks at the end while it may not end."""
         now = self._now
         if now is None:
             return
         is_end = np.arange(position_logp.shape[2]) == self._ends[:, None]  # (B, S)
-        is_forbidden = np.where((now == EOS)[:, None], ~is_end, is_end & (now != FREE)[:, None])
-        np.copyto(position_logp, -np.inf, where=is_forbidden[:, None])
+        np.copyto(position_logp, -np.inf, where=(is_end & (now != FREE)[:, None])[:, None])
 
     def ask(self, rows: Rows) -> Question:
         if self._now is None:
@@ -184,8 +173,8 @@ class GivenPieces(Restriction):
         given = given[numbers]
         proposed.logp[numbers] = -np.inf
         proposed.pieces[numbers, 0] = given
-        proposed.logp[numbers, 0] = np.where(given == EOS, -np.inf, asked_logp)  # `</s>` is no piece to go on with
-        proposed.end_logp[numbers[given != EOS]] = -np.inf
+        proposed.logp[numbers, 0] = asked_logp
+        proposed.end_logp[numbers] = -np.inf
 
     def commit(self, beam: Beam) -> None:  # noqa: ARG002
         self._step += 1
