@@ -5,6 +5,6 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "experiments"))
 
-from runner.results import TRANSLATING, record
+from runner.results import ALIGNING, TRANSLATING, record
 
-__all__ = ["TRANSLATING", "record"]
+__all__ = ["ALIGNING", "TRANSLATING", "record"]
