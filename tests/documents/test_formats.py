@@ -193,11 +193,30 @@ def test_android() -> None:
     assert translate("strings.xml", text) == expected.replace("fișier</item>", f"fișier</item>{few}")
 
 
+def test_android_quotes_and_sections() -> None:
+    text = """<resources>
+    <string name="a">"  {}  "</string>
+    <string name="b"><![CDATA[<a href="x?y&z">{}</a> & \\"more\\"]]></string>
+</resources>"""
+    document = format_of(Path("strings.xml")).read(Path("strings.xml"), text.format("Don't", "Go").encode(), LANGUAGES)
+    assert [unit.sources for unit in document.units] == [("  Don't  ",), ('<a href="x?y&z">Go</a> & "more"',)]
+    filled = {0: Filled(("  N'o  ",)), 1: Filled(('<a href="x?y&z">Mergi</a> & "mai"',))}
+    assert document.render(filled).decode() == text.format("N\\'o", "Mergi").replace("more", "mai")
+
+
 def test_qt() -> None:
     text = (
         '<TS version="2.1" language="ro"><context><message><source>Save</source><translation{}</message></context></TS>'
     )
     assert translate("a.ts", text.format(' type="unfinished"/>')) == text.format(">Salvează</translation>")
+
+
+def test_resx_leaves_the_names_of_controls_and_reads_sections() -> None:
+    text = (
+        '<root><data name=">>button1.Name"><value>button1</value></data>'
+        '<data name="a"><value><![CDATA[{}]]></value></data></root>'
+    )
+    assert translate("a.resx", text.format("Save")) == text.format("Salvează")
 
 
 def test_resx() -> None:

@@ -156,6 +156,7 @@ class _Writer:
             match = regex.search(pattern, text)
             if match and value:
                 edits.append(Edit(start + match.start(1), start + match.end(1), value))
+        edits += self._unmark(header) if edits else []  # a template's header is fuzzy until somebody fills it
         assert all(edit.end <= end for edit in edits)
         return edits
 

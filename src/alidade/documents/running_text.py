@@ -43,6 +43,8 @@ def read_plain_text(path: Path, content: bytes, _: Languages) -> Document:
     return Document(text, units, encoding)
 
 
+_OVERRIDES = regex.compile(r"\s*(?:\{\\[^{}]*\})*+")
+"""Where on the screen a cue stands, which players of other subtitles understand here, too: {\\an8}."""
 _CUE_TIME = regex.compile(r"^[ \t]*(?:\d+:)?\d+:\d+[.,]\d+[ \t]*-->.*$", regex.MULTILINE)
 
 
@@ -57,7 +59,8 @@ def read_subtitles(path: Path, content: bytes, _: Languages) -> Document:
     cues = [*_CUE_TIME.finditer(text)]
     for match, following in itertools.zip_longest(cues, cues[1:]):
         end = _CUE_END.search(text, match.end(), following.start() if following else len(text))
-        units += _stretch(text, match.end(), end.start() if end else match.end())
+        place = _OVERRIDES.match(text, match.end()).end()  # type: ignore[union-attr]
+        units += _stretch(text, place, end.start() if end else place)
     return Document(text, units, encoding)
 
 

@@ -180,8 +180,22 @@ def _character(match: regex.Match[str]) -> str:
     return chr(number) if 0 < number < 0x110000 and not 0xD800 <= number < 0xE000 else match[0]
 
 
+def readable(content: str) -> str:
+    """The content of an element as it is to be translated: what stands in a CDATA section is a text of its own."""
+    section = _CDATA.fullmatch(content)
+    return section["text"] if section else content
+
+
+_CDATA = regex.compile(
+    r"(?P<start>\s*<!\[CDATA\[)(?P<text>(?:(?!\]\]>|<!\[CDATA\[).)*+)(?P<end>\]\]>\s*)", regex.DOTALL
+)
+
+
 def mend_markup(target: str, source: str) -> str:
-    """A translation of a text with tags and entities, with everything else escaped that XML would read as either."""
+    """A translation of an element's content, with everything escaped that XML would read as a new tag or entity."""
+    section = _CDATA.fullmatch(source)
+    if section:
+        return section["start"] + target.replace("]]>", "]]]]><![CDATA[>") + section["end"]
     tags = set(_TAG.findall(source))
     parts = _TAG.split(target)
     found = _TAG.findall(target)

@@ -9,7 +9,7 @@ from pathlib import Path
 import regex
 
 from alidade.documents.document import NOTE, Document, Edit, Filled, Unit, has_letters, line_of
-from alidade.documents.xml import Element, XmlFile, escape_text, indentation, mend_markup, read_xml
+from alidade.documents.xml import Element, XmlFile, escape_text, indentation, mend_markup, read_xml, readable
 from alidade.errors import AlidadeError
 from alidade.text.languages import is_same_language
 from alidade.text.plurals import number_of_plurals, plural_categories, speaks_of_several
@@ -102,7 +102,7 @@ def _xliff(file: XmlFile, _: Languages) -> Iterator[Unit]:
             is_new = target is not None and target.attributes.get("state") in ("new", "needs-translation")
             present = () if target is None or is_new else (target.inner(file.text),)
             yield Unit(
-                (source.inner(file.text),),
+                (readable(source.inner(file.text)),),
                 functools.partial(_fill_xliff, file, element, source, target),
                 _place(file, element),
                 present if any(text.strip() for text in present) else (),
@@ -189,7 +189,7 @@ def _tmx(file: XmlFile, languages: Languages) -> Iterator[Unit]:
         old = target.find("seg") if target else None
         present = old.inner(file.text) if old is not None else ""
         fill = functools.partial(_fill_tmx, file, source, seg, old, languages[1])
-        yield Unit((seg.inner(file.text),), fill, _place(file, unit), (present,) if present.strip() else ())
+        yield Unit((readable(seg.inner(file.text)),), fill, _place(file, unit), (present,) if present.strip() else ())
 
 
 def _language(variant: Element) -> str:
@@ -216,7 +216,7 @@ def _ts(file: XmlFile, languages: Languages) -> Iterator[Unit]:
         source, translation = message.find("source"), message.find("translation")
         if source is None or translation is None or translation.attributes.get("type") in ("obsolete", "vanished"):
             continue
-        text = source.inner(file.text)
+        text = readable(source.inner(file.text))
         fill = functools.partial(_fill_ts, file, message, source, translation)
         is_done = translation.attributes.get("type") != "unfinished"
         if message.attributes.get("numerus") == "yes":
@@ -259,7 +259,7 @@ def _android(file: XmlFile, languages: Languages) -> Iterator[Unit]:
             continue
         if element.local_name == "string" or (element.local_name == "item" and _parent_name(element) == "string-array"):
             text = element.inner(file.text)
-            if _is_android_text(text):
+            if _is_android_text(readable(text)):
                 fill = functools.partial(_fill_android, file, element)
                 yield Unit((_android_plain(text),), fill, _place(file, element))
         elif element.local_name == "plurals":
@@ -276,16 +276,29 @@ def _is_android_text(text: str) -> bool:
 
 
 def _android_plain(text: str) -> str:
-    """Apostrophes and quotes as people write them: Android wants a backslash before each."""
-    return text.replace("\\'", "'").replace('\\"', '"')
+    """Apostrophes and quotes as people write them: Android wants a backslash before each.
+
+    Quotes without one, around the whole, keep its white space and are no part of it.
+    """
+    text = readable(text)
+    quoted = _ANDROID_QUOTED.fullmatch(text)
+    return (quoted["text"] if quoted else text).replace("\\'", "'").replace('\\"', '"')
+
+
+_ANDROID_QUOTED = regex.compile(r"""(?P<start>\s*")(?P<text>(?:[^"\\]|\\.)*+)(?P<end>"\s*)""", regex.DOTALL)
 
 
 def _android_written(target: str, source: str) -> str:
-    target = mend_markup(target, source)
-    pieces = regex.split(r"""(<[^<>]*>|<!\[CDATA\[.*?\]\]>)""", target)
-    return "".join(
+    if readable(source) == source:
+        target = mend_markup(target, source)
+    pieces = regex.split(r"""(<[^<>]*>)""", target)
+    target = "".join(
         [piece if piece.startswith("<") else regex.sub(r"""(?<!\\)(['"])""", r"\\\1", piece) for piece in pieces]
     )
+    quoted = _ANDROID_QUOTED.fullmatch(readable(source))
+    if quoted:
+        target = quoted["start"] + target + quoted["end"]
+    return target if readable(source) == source else mend_markup(target, source)
 
 
 def _fill_android(file: XmlFile, element: Element, filled: Filled) -> list[Edit]:
@@ -325,9 +338,13 @@ def _resx(file: XmlFile, _: Languages) -> Iterator[Unit]:
     for element in file.root.walk():
         if element.local_name != "data" or "type" in element.attributes or "mimetype" in element.attributes:
             continue
+        if element.attributes.get("name", "").startswith(">>"):  # the names that Visual Studio has for controls
+            continue
         value = element.find("value")
         if value is not None and has_letters(value.inner(file.text)):
-            yield Unit((value.inner(file.text),), functools.partial(_fill_value, file, value), _place(file, element))
+            yield Unit(
+                (readable(value.inner(file.text)),), functools.partial(_fill_value, file, value), _place(file, element)
+            )
 
 
 def _fill_value(file: XmlFile, value: Element, filled: Filled) -> list[Edit]:
