@@ -119,7 +119,8 @@ class SeenPairs:
         if not len(run):
             return
         while self._runs and len(self._runs[-1]) <= len(run):
-            run = np.sort(np.concatenate([self._runs.pop(), run]))
+            run = np.concatenate([self._runs.pop(), run])
+            run.sort()  # in its place: the longest run is most of what cleaning holds in memory
         self._runs.append(run)
 
 
