@@ -260,7 +260,23 @@ n = { $n ->
 -x = { $y }
 """
     expected = text.replace("= Save", "= Salvează").replace("Open the file", "Deschide fișierul")
-    assert translate("a.ftl", text) == expected.replace("%d files", "%d fișiere").replace("%d file\n", "%d fișier\n")
+    expected = expected.replace("%d files", "%d fișiere").replace("%d file\n", "%d fișier\n    [few] %d fișiere\n")
+    assert translate("a.ftl", text) == expected
+
+
+def test_text_around_a_choice_of_fluent_goes_into_its_variants() -> None:
+    text = "x = Close { $n ->\n    [one] one tab\n   *[other] { $n } tabs\n } now?\n"
+    document = format_of(Path("a.ftl")).read(Path("a.ftl"), text.encode(), LANGUAGES)
+    [unit] = document.units
+    assert unit.sources == ("Close one tab now?", *["Close { $n } tabs now?"] * 2)
+    assert unit.is_plural_form == (False, True, True)
+    written = document.render({0: Filled(("una", "două", "multe"))}).decode()
+    assert written == "x = { $n ->\n    [one] una\n    [few] două\n   *[other] multe\n }\n"
+    for other in (
+        "x = { PLATFORM() ->\n    [macos] Save\n   *[other] Save\n }\n",
+        "x = { $n ->\n   *[other] { $m ->\n   *[a] Save\n }\n }\n",
+    ):
+        assert translate("a.ftl", other) == other.replace("Save", "Salvează")
 
 
 def test_apple_strings_in_both_encodings() -> None:
@@ -273,6 +289,7 @@ def test_apple_strings_in_both_encodings() -> None:
 def test_subtitles() -> None:
     text = "1\n00:00:01,000 --> 00:00:02,000\n{}\n\n2\n00:00:03,000 --> 00:00:04,000\n{}\n"
     assert translate("a.srt", text.format("One\nTwo", "Save")) == text.format("Unu\nDoi", "Salvează")
+    assert translate("a.srt", text.format("{\\an8}Save", "")) == text.format("{\\an8}Salvează", "")
     crowded = "1\n00:00:01,000 --> 00:00:02,000\nSave\n2\n00:00:03,000 --> 00:00:04,000\nSave"
     assert translate("a.srt", crowded) == crowded.replace("Save", "Salvează")
     text = "WEBVTT\n\nNOTE Save\n\n00:01.000 --> 00:02.000 align:start\n{}\n"

@@ -1,4 +1,4 @@
-"""Catalogues of keys and texts: JSON, ARB and YAML, Java's .properties, Apple's .strings, and Fluent."""
+"""Catalogues of keys and texts: JSON, ARB and YAML, Java's .properties, Apple's .strings."""
 
 from __future__ import annotations
 
@@ -240,37 +240,3 @@ def read_apple_strings(path: Path, content: bytes, _: Languages) -> Document:
 
 def _apple_text(text: str) -> str:
     return text.replace('"', '\\"').replace("\n", "\\n")
-
-
-def read_fluent(path: Path, content: bytes, _: Languages) -> Document:
-    """Mozilla's Fluent: the texts of messages and attributes; of a choice, each variant's."""
-    from fluent.syntax import FluentParser, ast
-
-    text, encoding = decode_text(path, content)
-    units: list[Unit] = []
-    for entry in FluentParser().parse(text).body:
-        if isinstance(entry, ast.Junk):
-            line = line_of(text, entry.span.start if entry.span else 0)
-            raise AlidadeError(f"{path}, line {line}: broken Fluent: {entry.annotations[0].message}")
-        if isinstance(entry, ast.Message | ast.Term):
-            patterns = [entry.value, *[attribute.value for attribute in entry.attributes]]
-            units += [unit for pattern in patterns if pattern is not None for unit in _fluent_units(text, pattern)]
-    return Document(text, units, encoding)
-
-
-def _fluent_units(text: str, pattern: Any) -> Iterator[Unit]:
-    from fluent.syntax import ast
-
-    choices = [
-        element.expression
-        for element in pattern.elements
-        if isinstance(element, ast.Placeable) and isinstance(element.expression, ast.SelectExpression)
-    ]
-    if choices:
-        for choice in choices:
-            for variant in choice.variants:
-                yield from _fluent_units(text, variant.value)
-        return
-    start, end = pattern.span.start, pattern.span.end
-    if any(isinstance(element, ast.TextElement) and has_letters(element.value) for element in pattern.elements):
-        yield Unit((text[start:end],), _replacing(start, end, str), f"line {line_of(text, start)}")

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from alidade.documents.data_files import (
     read_apple_strings,
-    read_fluent,
     read_json_catalogue,
     read_properties,
     read_yaml_catalogue,
 )
 from alidade.documents.document import Document
+from alidade.documents.fluent import read_fluent
 from alidade.documents.mo import MoDocument, read_mo
 from alidade.documents.office import OfficeDocument, read_office
 from alidade.documents.po import read_po
