@@ -242,6 +242,29 @@ def test_yaml() -> None:
     assert translate("en.yml", text) == expected
 
 
+def test_plurals_of_rails_and_i18next_get_what_the_target_language_needs() -> None:
+    text = "en:\n  files:\n    one: '%d file'\n{}    other: \"%d files\"\n  other: Save\n"
+    expected = text.replace("en:", "ro:").replace("file'", "fișier'").replace('files"', 'fișiere"')
+    assert translate("en.yml", text.format("")) == expected.replace("Save", "Salvează").format(
+        '    few: "%d fișiere"\n'
+    )
+    json = '{\n  "n_one": "%d file",\n  @"n_other": "%d files",\n  "an_other": "Save"\n}'
+    expected = json.replace('file"', 'fișier"').replace('files"', 'fișiere"').replace("Save", "Salvează")
+    assert translate("en.json", json.replace("@", "")) == expected.replace("@", '"n_few": "%d fișiere",\n  ')
+
+
+def test_blocks_of_yaml() -> None:
+    text = "a: |\n    {}\n\n    Save\nb: >-\n  {}\n\n# end\n"
+    document = format_of(Path("a.yml")).read(Path("a.yml"), text.format("One", "One\n  Two").encode(), LANGUAGES)
+    assert [unit.sources for unit in document.units] == [("One\n\nSave\n",), ("One Two",)]
+    written = document.render({0: Filled(("Unu\n\nSave\n",)), 1: Filled(("Unu doi",))}).decode()
+    assert written == text.format("Unu", "Unu doi")
+    anchored = "a: &x {}\nb: *x\nc: |2\r\n     {}\r\n   x\r\n"
+    document = format_of(Path("a.yml")).read(Path("a.yml"), anchored.format("One", "Two").encode(), LANGUAGES)
+    written = document.render({0: Filled(("Unu",)), 1: Filled(("   Doi\n x\n",))}).decode()
+    assert written == anchored.format("Unu", "Doi")
+
+
 def test_properties() -> None:
     text = "# Save\na = Save\n! Save\nb:Open \\\n   the file\nc=\nd=One\\nTwo\n"
     expected = "# Save\na = Salvează\n! Save\nb:Deschide fișierul\nc=\nd=Unu\\nDoi\n"

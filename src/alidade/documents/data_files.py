@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import json
 import json.scanner
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import regex
 
-from alidade.documents.document import Document, Edit, Filled, Unit, decode_text, has_letters, line_of
+from alidade.documents.document import Document, Edit, Fill, Filled, Unit, decode_text, has_letters, line_of
 from alidade.errors import AlidadeError
+from alidade.text.plurals import CATEGORIES, plural_categories
 
 Languages = tuple[str, str]
 
@@ -25,12 +26,53 @@ def read_json_catalogue(path: Path, content: bytes, languages: Languages) -> Doc
     """The strings of a JSON file; keys, and what ARB and Chrome say about messages, stay."""
     text, encoding = decode_text(path, content)
     units = []
-    for keys, start, end, value in _JsonStrings(path, text).strings():
-        if has_letters(value) and not _is_metadata(keys) and _is_message(keys, text):
-            write = functools.partial(_json_string, is_ascii=text.isascii() and "\\u" in text)
-            units.append(Unit((value,), _replacing(start, end, write), f"line {line_of(text, start)}"))
+    write = functools.partial(_json_string, is_ascii=text.isascii() and "\\u" in text)
+    strings = [*_JsonStrings(path, text).strings()]
+    names = {one.keys for one in strings}
+    for one in strings:
+        if has_letters(one.value) and not _is_metadata(one.keys) and _is_message(one.keys, text):
+            missing = _missing_keys(one.keys, names, languages[1])
+            fill = functools.partial(_fill_json, text, one, missing, write)
+            units.append(_with_categories(one.value, missing, fill, f"line {line_of(text, one.start)}"))
     edits = _arb_locale(text, languages)
     return Document(text, units, encoding, edits)
+
+
+def _with_categories(value: str, missing: Sequence[str], fill: Fill, place: str) -> Unit:
+    """A unit for the plural form "other", and for categories of the target language that are missing before it."""
+    if not missing:
+        return Unit((value,), fill, place)
+    num_forms = len(missing) + 1
+    return Unit((value,) * num_forms, fill, place, (), (True,) * num_forms)
+
+
+class _JsonString(NamedTuple):
+    """A string that is no key, quotes included, and where its key stands."""
+
+    keys: tuple[str, ...]
+    key_start: int
+    start: int
+    end: int
+    value: str
+
+
+def _missing_keys(keys: tuple[str, ...], names: Set[tuple[str, ...]], language: str) -> list[str]:
+    """i18next's plurals are keys with an ending, files_one and files_other: those that the target language needs."""
+    stem, _, ending = keys[-1].rpartition("_") if keys else ("", "", "")
+    present = [name for name in CATEGORIES if (*keys[:-1], f"{stem}_{name}") in names]
+    if ending != "other" or len(present) < 2:
+        return []
+    wanted = plural_categories(language, "ordinal" if stem.endswith("_ordinal") else "cardinal")
+    return [f"{stem}_{name}" for name in wanted if name not in present]
+
+
+def _fill_json(
+    text: str, one: _JsonString, missing: Sequence[str], write: Callable[[str], str], filled: Filled
+) -> list[Edit]:
+    before = text[: one.key_start]
+    gap = before[len(before.rstrip()) :] or " "
+    added = [f"{write(name)}: {write(form)},{gap}" for name, form in zip(missing, filled.texts[:-1], strict=True)]
+    return [Edit(one.key_start, one.key_start, "".join(added)), Edit(one.start, one.end, write(filled.texts[-1]))]
 
 
 def _json_string(text: str, *, is_ascii: bool) -> str:
@@ -65,8 +107,8 @@ class _JsonStrings:
         self.body = text.removeprefix("\ufeff")
         self.shift = len(text) - len(self.body)
 
-    def strings(self) -> Iterator[tuple[tuple[str, ...], int, int, str]]:
-        """Keys, start, end (quotes included) and value of each string that is no key."""
+    def strings(self) -> Iterator[_JsonString]:
+        """Each string that is no key."""
         try:
             json.loads(self.body)
         except json.JSONDecodeError as error:
@@ -76,6 +118,7 @@ class _JsonStrings:
         stack: list[list[str | int]] = []  # the key, or the number of the item, in each container
         kinds: list[str] = []
         is_key = False
+        key_start = 0
         for match in _JSON_LEXEME.finditer(self.body):
             lexeme = match[0]
             if lexeme in "{[":
@@ -92,9 +135,11 @@ class _JsonStrings:
                 is_key = False
             elif is_key:
                 stack[-1][0] = json.loads(lexeme)
+                key_start = match.start() + self.shift
             else:
                 keys = tuple([str(level[0]) for level, kind in zip(stack, kinds, strict=True) if kind == "{"])
-                yield keys, match.start() + self.shift, match.end() + self.shift, json.loads(lexeme)
+                start, end = match.start() + self.shift, match.end() + self.shift
+                yield _JsonString(keys, key_start, start, end, json.loads(lexeme))
 
 
 _JSON_LEXEME = regex.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]')
@@ -113,12 +158,16 @@ def read_yaml_catalogue(path: Path, content: bytes, languages: Languages) -> Doc
     except (yaml.YAMLError, RecursionError) as error:
         raise AlidadeError(f"{path}: broken YAML: {error}") from None
     units = []
-    for node in _yaml_texts(root):
+    for node, key, missing in _yaml_texts(root, languages[1]):
         if has_letters(node.value):
-            start, end = node.start_mark.index, node.end_mark.index
+            start = _yaml_start(text, node)
             before = text[text.rfind("\n", 0, start) + 1 : start]
-            write = _yaml_writer(node, is_flow="{" in before or "[" in before)
-            units.append(Unit((node.value,), _replacing(start, end, write), f"line {line_of(text, start)}"))
+            is_flow = "{" in before or "[" in before
+            write = _yaml_writer(text, node, is_flow=is_flow)
+            span = start, node.end_mark.index
+            fill = functools.partial(_fill_yaml, span, key, [] if is_flow else missing, write)
+            place = f"line {line_of(text, start)}"
+            units.append(_with_categories(node.value, [] if is_flow else missing, fill, place))
     edits = []
     if isinstance(root, yaml.MappingNode) and len(root.value) == 1 and root.value[0][0].value == languages[0]:
         key = root.value[0][0]
@@ -126,29 +175,57 @@ def read_yaml_catalogue(path: Path, content: bytes, languages: Languages) -> Doc
     return Document(text, units, encoding, edits)
 
 
-def _yaml_texts(root: Any) -> Iterator[Any]:
-    """The scalars that are values and texts, each once: aliases point at what has been seen."""
+def _yaml_texts(root: Any, language: str) -> Iterator[tuple[Any, Any, list[str]]]:
+    """The scalars that are values and texts, each once (aliases point at what has been seen), and their keys.
+
+    Rails' plurals are mappings from categories: with "other" come those that the target language needs and lacks here.
+    """
     import yaml
 
     seen: set[int] = set()
-    pending = [root]
+    pending: list[tuple[Any, Any, list[str]]] = [(root, None, [])]
     while pending:
-        node = pending.pop()
+        node, key, missing = pending.pop()
         if id(node) in seen:
             continue
         seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
-            pending += [value for _, value in reversed(node.value)]
+            present = [name.value for name, _ in node.value]
+            is_plural = "other" in present and len(present) > 1 and CATEGORIES.issuperset(present)
+            missing = [name for name in plural_categories(language) if name not in present] if is_plural else []
+            pending += [(value, name, missing if name.value == "other" else []) for name, value in reversed(node.value)]
         elif isinstance(node, yaml.SequenceNode):
-            pending += node.value[::-1]
-        elif isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:str" and node.style not in ("|", ">"):
-            yield node
+            pending += [(value, None, []) for value in reversed(node.value)]
+        elif isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:str":
+            yield node, key, missing
 
 
-def _yaml_writer(node: Any, *, is_flow: bool) -> Callable[[str], str]:
+def _yaml_start(text: str, node: Any) -> int:
+    """Where a scalar begins, after its anchor and its tag."""
+    start: int = _YAML_PROPERTIES.match(text, node.start_mark.index).end()  # type: ignore[union-attr]
+    return start
+
+
+_YAML_PROPERTIES = regex.compile(r"(?:[&!]\S*\s+)*+")
+
+
+def _fill_yaml(
+    span: tuple[int, int], key: Any, missing: Sequence[str], write: Callable[[str], str], filled: Filled
+) -> list[Edit]:
+    edits = [Edit(*span, write(filled.texts[-1]))]
+    if missing:
+        place, gap = key.start_mark.index, "\n" + " " * key.start_mark.column
+        added = [f"{name}: {write(form).rstrip()}{gap}" for name, form in zip(missing, filled.texts[:-1], strict=True)]
+        edits.append(Edit(place, place, "".join(added)))
+    return edits
+
+
+def _yaml_writer(source: str, node: Any, *, is_flow: bool) -> Callable[[str], str]:
     """A scalar in the style that it had, or in double quotes where that would be read as something else."""
 
     def write(text: str) -> str:
+        if node.style in ("|", ">"):
+            return _yaml_block(source[_yaml_start(source, node) : node.end_mark.index], node, text)
         if node.style == "'" and "\n" not in text:
             return "'" + text.replace("'", "''") + "'"
         if node.style is None and _is_plain_yaml(text, is_flow=is_flow):
@@ -156,6 +233,17 @@ def _yaml_writer(node: Any, *, is_flow: bool) -> Callable[[str], str]:
         return json.dumps(text, ensure_ascii=False)
 
     return write
+
+
+def _yaml_block(old: str, node: Any, text: str) -> str:
+    """A block of lines with new ones; in a folded block a single line break is a space."""
+    newline = "\r\n" if "\r\n" in old else "\n"
+    header, _, body = old.partition("\n")
+    first, value = [next(filter(str.strip, lines.splitlines())) for lines in (body, node.value)]
+    indentation = " " * (len(first) - len(first.lstrip(" ")) - (len(value) - len(value.lstrip(" "))))
+    lines = text.strip("\n").replace("\n", "\n\n" if node.style == ">" else "\n").split("\n")
+    written = newline.join([indentation + line if line else "" for line in lines])
+    return f"{header}\n{written}{old[len(old.rstrip()) :]}"
 
 
 def _is_plain_yaml(text: str, *, is_flow: bool) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from alidade.documents.document import Document, Edit, Filled, Unit, decode_text, has_letters, line_of
 from alidade.errors import AlidadeError
-from alidade.text.plurals import plural_categories
+from alidade.text.plurals import CATEGORIES, plural_categories
 
 Languages = tuple[str, str]
 
@@ -103,7 +103,7 @@ class _Choice(NamedTuple):
 
         names = [variant.key.name for variant in self.variants if isinstance(variant.key, ast.Identifier)]
         is_default = any(variant.default and _name(variant) == "other" for variant in self.variants)
-        return is_default and set(names) <= {"zero", "one", "two", "few", "many", "other"}
+        return is_default and set(names) <= CATEGORIES
 
     def missing(self, language: str) -> list[str]:
         """The target language's categories that have no variant."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import regex
 
 from alidade.text.placeholders import closing_brace
-from alidade.text.plurals import plural_categories
+from alidade.text.plurals import CATEGORIES, plural_categories
 
 
 class Stretch(NamedTuple):
@@ -57,7 +57,6 @@ def icu_stretches(argument: str, language: str) -> Iterator[Stretch]:
 
 _START = regex.compile(r"\{\s*[\w.]+\s*,\s*(?P<kind>\w+)\s*,")
 _SELECTOR = regex.compile(r"(?P<gap>\s*(?:offset\s*:\s*\d+\s*)?)(?P<selector>[^\s{}]*\s*)\{")
-_CATEGORIES = frozenset({"zero", "one", "two", "few", "many", "other"})
 
 
 def _branches(argument: str, place: int) -> tuple[list[_Branch], int]:
@@ -84,7 +83,7 @@ def _in_categories(branches: Sequence[_Branch], categories: Sequence[str]) -> li
             space = regex.sub(r"\S.*\S", "", branch.gap)
             added = [_Branch(space, branch.selector.replace("other", one), branch.text) for one in categories]
             result += [one for one in added if one.selector.strip() not in present]
-        if name in categories or name not in _CATEGORIES:
+        if name in categories or name not in CATEGORIES:
             result.append(branch)
     if result[0].gap != branches[0].gap:  # the offset stands before the first one, whichever that is
         result[0] = result[0]._replace(gap=branches[0].gap)

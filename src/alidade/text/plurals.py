@@ -14,6 +14,7 @@ import regex
 
 from alidade.text.languages import is_same_language, primary_language
 
+CATEGORIES = frozenset({"zero", "one", "two", "few", "many", "other"})
 Categories = tuple[str, ...]
 Counting = Literal["cardinal", "ordinal"]
 
@@ -40,7 +41,7 @@ def with_preposition(text: str, language: str) -> str:
 
 
 _NUMBER_BEFORE_WORD = regex.compile(
-    r"(%(?:\d+\$)?[ll']*[dui]|%(?:L?\d|n)\b|\{\s*\$?\w*\s*\}|%\(\w+\)d|#) (?!de\b)(?=\p{Ll}{3})"
+    r"(%(?:\d+\$)?[ll']*[dui]|%(?:L?\d|n)\b|\{+\s*\$?\w*\s*\}+|%\(\w+\)d|#) (?!de\b)(?=\p{Ll}{3})"
 )
 
 
