@@ -122,19 +122,23 @@ class PartSearch:
         if not any(part.matches for part in parts):
             return restrictions
         sentences = [
-            TermSentence(
-                self._rules(part.matches, part.draft),
-                end_position=request.end_position,
-                max_length=request.length_limit(self.settings),
-                num_given=len(part.prefix),
-                final_mark=_final_mark(part.source),
-                absorbed=part.draft.absorbed(part.matches),
-            )
-            if part.draft
-            else None
+            self._terms(part, part.draft, request) if part.draft else None
             for part, request in zip(parts, requests, strict=True)
         ]
         return [*restrictions, DictionaryRestriction(sentences, is_assisted=self.system.lexical.is_assisted)]
+
+    def _terms(self, part: Part, draft: Draft, request: Request) -> TermSentence:
+        absorbed = draft.absorbed(part.matches)
+        of_matches = {position for match in part.matches for position in match.positions}.union(*absorbed)
+        return TermSentence(
+            self._rules(part.matches, draft),
+            end_position=request.end_position,
+            max_length=request.length_limit(self.settings),
+            num_given=len(part.prefix),
+            final_mark=_final_mark(part.source),
+            kept_marks=[position for position in draft.final_marks(part.source) if position not in of_matches],
+            absorbed=absorbed,
+        )
 
     def _rules(self, matches: Sequence[Match], draft: Draft) -> SentenceRules:
         """All entries are wanted, or those whose words the draft translates."""

@@ -127,3 +127,10 @@ def test_a_translation_begins_as_the_draft_does() -> None:
     assert [(form.text, form.starts_sentence) for form in small.forms] == [("bo", None)]
     exact = replace(match(0, "bo"), forms=forms[:1])
     assert Draft(encode("Ba be"), (1, 1, 2, 2)).with_capitals([exact]) == (exact,), "it has no other form"
+
+
+def test_the_mark_that_a_draft_ends_with() -> None:
+    source = encode("ba be !", pieces_a_word=1)
+    assert Draft(encode("bo bi .", pieces_a_word=1), (1, 2, 3)).final_marks(source) == [3]
+    assert Draft(encode("bo bi .", pieces_a_word=1), (1, 2, 2)).final_marks(source) == []
+    assert Draft(encode("bo bi", pieces_a_word=1), (1, 3)).final_marks(source) == []

@@ -74,6 +74,7 @@ def search(
     num_best: int = 1,
     min_length: int = 0,
     has_final_mark: bool = False,
+    keeps_mark: bool = False,
     **settings: object,
 ) -> list[list[Hypothesis]]:
     """Translate with a dictionary, or without one if there is no mode. has_final_mark: the last source word is one."""
@@ -91,6 +92,7 @@ def search(
                 max_length=request.length_limit(all_settings),
                 num_given=len(request.prefix),
                 final_mark=range(len(source), len(source) + 1) if has_final_mark else range(0),
+                kept_marks=[len(source)] if keeps_mark else [],
             )
             if matches
             else None
@@ -314,6 +316,25 @@ def test_nothing_but_the_end_follows_the_final_mark(systems: dict[str, System], 
             if mode == "require":
                 assert {use.match for use in uses_of(hypothesis)} == set(range(len(matches)))
     assert num_marks > 0
+
+
+@pytest.mark.parametrize("family", ASSISTED)
+@pytest.mark.parametrize("mode", MODES)
+def test_the_end_waits_for_a_final_mark_that_is_kept(systems: dict[str, System], family: str, mode: Mode) -> None:
+    sentences = [
+        (source, [match for match in matches if len(source) not in match.positions])
+        for seed in range(3)
+        for source, matches in random_sentences(seed)
+    ]
+    found = search(systems[family], sentences, mode, num_best=4, has_final_mark=True, keeps_mark=True)
+    complete = [
+        (source, hypothesis)
+        for (source, matches), hypotheses in zip(sentences, found, strict=True)
+        for hypothesis in hypotheses
+        if matches and hypothesis.is_complete
+    ]
+    assert complete
+    assert all(hypothesis.positions[-1] == len(source) for source, hypothesis in complete)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

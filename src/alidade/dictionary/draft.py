@@ -31,6 +31,13 @@ class Draft:
     positions: tuple[int, ...]
     """The source position of each target piece; for a baseline, where its attention is greatest."""
 
+    def final_marks(self, source: Encoding) -> list[int]:
+        """The positions of the source's punctuation that it translates by the mark it ends with, if it does."""
+        words = self.target.words
+        last = self.target.pieces_of_word(len(words) - 1) if words and words[-1].is_punctuation else range(0)
+        positions = sorted({self.positions[piece] for piece in last}.intersection(range(1, len(source) + 1)))
+        return [at for at in positions if source.words[source.word_of_piece[at - 1]].is_punctuation]
+
     def uses(self, matches: Sequence[Match]) -> tuple[Use, ...]:
         """Where each match is used, in the target's order; no word serves two matches."""
         taken: set[int] = set()

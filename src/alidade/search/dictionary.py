@@ -13,7 +13,8 @@ words, only the entry's forms may be written there, and:
   once begun is completed, at its own words, and is a word of its own: nothing that would go on with it may follow.
 - *The end waits* for required entries: while one is unused, a hypothesis looks neither at the source's end nor at its
   final punctuation mark; one that wants to, or that runs out of length, looks at what is unused, and then ends.
-- *The final mark is final.* After what the source's final punctuation mark became, nothing but the end may follow.
+- *The final mark is final.* After what the source's final punctuation mark became, nothing but the end may follow. And
+  the end waits for the mark that the draft ends with: nobody saves what an entry costs by breaking off.
 
 An assisted system translates the source words at the hypothesised position. A baseline has none: there the attention
 says where a row looks, and a hypothesis that wants to end begins what is unused instead.
@@ -58,6 +59,8 @@ class TermSentence:
     """The first pieces of its translation that somebody else gave: they are watched, not restricted."""
     final_mark: range = range(0)
     """The positions of the punctuation mark that the source ends with, if it does."""
+    kept_marks: Sequence[int] = ()
+    """The positions of the punctuation mark that its translation has to end with, if there is one."""
     absorbed: Sequence[Sequence[int]] = ()
     """For each match the positions that its form translates, too, such as an article's."""
 
@@ -75,6 +78,8 @@ class _Course:
     """What it was credited with for given pieces."""
     is_closed: bool = False
     """The final mark has been written."""
+    has_mark: bool = False
+    """So has the one that the translation has to end with."""
     is_waiting: bool = False
     """It has wanted to end before all required entries were used: it may write them and end, nothing else."""
 
@@ -124,10 +129,14 @@ class DictionaryRestriction(Restriction):
         if missing and self._must_wait(terms, course, logp):
             _hold_to(logp, [position for match in missing for position in rules.matches[match].positions])
             return True
+        way_out = [*terms.final_mark, terms.end_position]
+        if terms.kept_marks and not (course.has_mark or course.is_closed):
+            logp[terms.end_position] = -np.inf
+            way_out = [*terms.kept_marks]
         if course.is_waiting:
-            _hold_to(logp, [*terms.final_mark, terms.end_position])
+            _hold_to(logp, way_out)
         if logp.max() == -np.inf:  # nowhere left to look
-            _hold_to(logp, [rules.matches[match].positions[0] for match in unused] or [terms.end_position])
+            _hold_to(logp, [rules.matches[match].positions[0] for match in unused] or way_out[-1:])
         best = int(logp.argmax())
         next_ = [
             match
@@ -295,12 +304,14 @@ class DictionaryRestriction(Restriction):
             and state is course.state
             and is_waiting == course.is_waiting
             and (position not in terms.final_mark or course.is_closed)
+            and (position not in terms.kept_marks or course.has_mark)
         ):
             return course
         return _Course(
             state,
             course.debt + credits_.get(piece, 0.0),
             course.is_closed or (self._is_assisted and position in terms.final_mark),
+            course.has_mark or position in terms.kept_marks,
             is_waiting,
         )
 
