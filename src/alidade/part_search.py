@@ -137,6 +137,7 @@ class PartSearch:
             num_given=len(part.prefix),
             final_mark=_final_mark(part.source),
             kept_marks=[position for position in draft.final_marks(part.source) if position not in of_matches],
+            allows_pairs=draft.has_pairs,
             absorbed=absorbed,
         )
 

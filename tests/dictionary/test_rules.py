@@ -233,6 +233,17 @@ def test_no_word_of_a_forms_stem_is_written_just_before_its_place(target_subword
     assert not rules.rule(State(), 6).banned
 
 
+def test_no_word_of_a_forms_stem_is_written_right_after_it() -> None:
+    """ "tigaie tigăii" """
+    borders = replace(BORDERS, beginning={"tig": ((30, "tigaie"), (31, "tigaia"), (32, "tigru"))})
+    one = match(range(2, 3), (10,))
+    rules = SentenceRules([replace(one, forms=(replace(one.forms[0], text="tigaie"),))], borders)
+    state = write(rules, State(), (2, 10))
+    assert set(rules.rule(state, 3).banned) == {30, 31}
+    state = write(rules, state, (3, WORD), start=1)
+    assert rules.rule(state, 4).banned == ()
+
+
 def test_only_required_matches_keep_a_sentence_from_ending() -> None:
     rules = SentenceRules([match(range(2, 3), (10,)), match(range(4, 5), (11,))], BORDERS, required=[1])
     assert rules.missing(State()) == (1,)

@@ -16,7 +16,9 @@ from alidade.search.hypotheses import Hypothesis, Request
 from alidade.translator import Mode
 from word_by_word import word_by_word_system
 
-BORDERS = WordBorders(continuing=frozenset(range(240, 256)), glueing=frozenset())
+BORDERS = WordBorders(
+    continuing=frozenset(range(240, 256)), glueing=frozenset(), beginning={"aaa": tuple((i, "aaa") for i in range(240))}
+)
 WAYS = [(mode, is_assisted) for mode in ("suggest", "require") for is_assisted in (False, True)]
 Sentence = tuple[list[int], list[Match]]
 
@@ -34,6 +36,7 @@ def translate(
     is_assisted: bool,
     final_mark: range = range(0),
     absorbed: tuple[tuple[int, ...], ...] = (),
+    allows_pairs: bool = True,
     **changes: object,
 ) -> list[Hypothesis]:
     settings = SearchSettings.model_validate({"beam_size": 3} | changes)
@@ -44,6 +47,7 @@ def translate(
             end_position=request.end_position,
             max_length=request.length_limit(settings),
             final_mark=final_mark,
+            allows_pairs=allows_pairs,
             absorbed=absorbed,
         )
         if matches
@@ -154,3 +158,12 @@ def test_what_goes_with_an_entry_is_not_translated_beside_it(mode: Mode) -> None
     """The first source word is the second one's article."""
     (result,) = translate([([10, 11, 12], [match(2, 2, (200,))])], mode, is_assisted=True, absorbed=((1,),))
     assert result.pieces == (200, 112)
+
+
+@pytest.mark.parametrize("mode", ["suggest", "require"])
+@pytest.mark.parametrize("allows_pairs", [True, False])
+def test_no_word_follows_itself_unless_it_may_or_a_form_does(mode: Mode, allows_pairs: bool) -> None:
+    sentence = [10, 11, 11, 12, 13], [match(4, 4, (200,)), match(5, 5, (200,))]
+    (result,) = translate([sentence], mode, is_assisted=True, allows_pairs=allows_pairs)
+    assert result.pieces[-2:] == (200, 200)
+    assert (result.pieces[1] == result.pieces[2]) is allows_pairs

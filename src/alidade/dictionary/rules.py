@@ -45,6 +45,11 @@ class WordBorders:
             beginning=_by_first_letters([(i, piece[1:]) for i, piece in pieces if piece.startswith(SPACE)]),
         )
 
+    @property
+    def words(self) -> list[int]:
+        """The pieces that may be words."""
+        return [i for pieces in self.beginning.values() for i, text in pieces if text.isalpha()]
+
     def same_stem(self, word: str) -> list[int]:
         """Pieces that begin words of the same stem; not of short words, which begin like many."""
         if len(word) <= MIN_STEM:
@@ -139,8 +144,9 @@ class SentenceRules:
         self.matches = tuple(matches)
         self.required = frozenset(required)
         self._replaced = tuple(sorted(replaced))
-        self._echoes_at = self._echoes(borders)
         self.borders = borders
+        self._same_stems = [self._same_stem(match) for match in matches]
+        self._echoes_at = self._echoes()
         self._sequences = [
             tuple([pieces for form in match.forms for pieces in (form.after_space, form.glued)]) for match in matches
         ]
@@ -157,12 +163,15 @@ class SentenceRules:
             for position in match.positions if forbidden else ():
                 self._forbidden_at.setdefault(position, []).extend(forbidden)
 
-    def _echoes(self, borders: WordBorders) -> dict[int, Pieces]:
+    def _same_stem(self, match: Match) -> Pieces:
+        """Pieces that begin words of a form's stem."""
+        words = {form.text.split()[0] for form in match.forms}
+        return tuple(sorted({piece for word in words for piece in self.borders.same_stem(word)}))
+
+    def _echoes(self) -> dict[int, Pieces]:
         """By position, pieces that would say a match's word before it is said: at its article, "discul disc"."""
         echoes: dict[int, Pieces] = {}
-        for match in self.matches:
-            words = {form.text.split()[0] for form in match.forms}
-            pieces = tuple(sorted({piece for word in words for piece in borders.same_stem(word)}))
+        for match, pieces in zip(self.matches, self._same_stems, strict=True):
             for position in range(match.positions.start - ECHO_DISTANCE, match.positions.start) if pieces else ():
                 echoes[position] = echoes.get(position, ()) + pieces
         return echoes
@@ -224,9 +233,9 @@ class SentenceRules:
             banned += self._echoes_at.get(position, ())
         if position in self._forbidden_at:
             banned += _ends_of(self._forbidden_at[position], state.echo)
-        if not banned and not state.has_just_used:
-            return FREE
-        return Rule(banned=banned, starts_word=state.has_just_used)
+        if state.has_just_used:
+            return Rule(banned=banned + self._same_stems[state.uses[-1].match], starts_word=True)
+        return Rule(banned=banned) if banned else FREE
 
     def advance(self, state: State, word: int, *, place: int, begun: tuple[int, ...] = ()) -> State:
         """The state after a word, the target's piece number `place`; `begun` has the matches one of which it begins."""

@@ -11,6 +11,8 @@ words, only the entry's forms may be written there, and:
   one, looks at that entry now.
 - *Used means done.* Source words whose entry was written, and those that go with them, are not looked at again; a form
   once begun is completed, at its own words, and is a word of its own: nothing that would go on with it may follow.
+- *Not twice in a row.* After a form no word of its stem follows, and no word of one piece follows itself, unless the
+  draft has such a pair: what an entry leaves untold elsewhere, a neighbour would say again.
 - *The end waits* for required entries: while one is unused, a hypothesis looks neither at the source's end nor at its
   final punctuation mark; one that wants to, or that runs out of length, looks at what is unused, and then ends.
 - *The final mark is final.* After what the source's final punctuation mark became, nothing but the end may follow. And
@@ -32,11 +34,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from alidade.dictionary.rules import INITIAL, Rule, SentenceRules, State, Use
+from alidade.dictionary.rules import FREE, INITIAL, Rule, SentenceRules, State, Use
 from alidade.search.hypotheses import Beam
-from alidade.search.restrictions import NO_QUESTION, SPARE, Proposals, Question, Restriction, Rows
+from alidade.search.restrictions import NO_QUESTION, SPARE, Proposals, Question, Restriction, Rows, rule_out
 from alidade.search.roles import Bools, Floats, Ints
-from alidade.text.vocabulary import EOS, PAD
+from alidade.text.vocabulary import BOS, EOS, PAD
 
 FAR_JUMP_LOGP = -20.0
 """log p of a position that a match needs but that is farther away than the alignment model can jump."""
@@ -61,6 +63,8 @@ class TermSentence:
     """The positions of the punctuation mark that the source ends with, if it does."""
     kept_marks: Sequence[int] = ()
     """The positions of the punctuation mark that its translation has to end with, if there is one."""
+    allows_pairs: bool = True
+    """Whether a word may follow itself."""
     absorbed: Sequence[Sequence[int]] = ()
     """For each match the positions that its form translates, too, such as an article's."""
 
@@ -97,6 +101,13 @@ class DictionaryRestriction(Restriction):
         self._waiting: set[int] = set()
         self._forced: dict[tuple[int, int], tuple[Rule, dict[int, float]]] = {}
         """Rows, (hypothesis, position), of this step that can only write what a form needs, and the pieces' credits."""
+        self._asked: list[tuple[int, TermSentence, _Course, list[Rule]]] = []
+        """The rows that are being evaluated and may not write anything, with the rules that may hold for them."""
+        borders = next((terms.rules.borders for terms in sentences if terms is not None), None)
+        self._continuing: Ints = np.array([] if borders is None else sorted(borders.continuing), dtype=np.int64)
+        self._beginning: Ints = np.array([] if borders is None else borders.words, dtype=np.int64)
+        self._last: Ints = np.full((len(sentences), 1), BOS)
+        """(B, K) what hypotheses wrote last."""
 
     def concerns(self, sentence: int) -> bool:
         return self._sentences[sentence] is not None
@@ -163,15 +174,18 @@ class DictionaryRestriction(Restriction):
 
     def ask(self, rows: Rows) -> Question:
         """The pieces that forms may need, and room for those that are ruled out."""
-        self._rules: list[tuple[int, Rule]] = []
+        self._asked = []
         asked: list[tuple[int, int]] = []
         num_ruled_out = 0
         for row, terms, course in self._concerned(rows):
-            rules = self._possible_rules(terms, course, int(rows.positions[row]))
-            for rule in rules:
-                self._rules.append((row, rule))
+            possible = self._possible_rules(terms, course, int(rows.positions[row]))
+            if all(rule is FREE for rule in possible):
+                continue
+            self._asked.append((row, terms, course, possible))
+            for rule in possible:
                 asked += [(row, piece) for piece in rule.pieces]
                 num_ruled_out = max(num_ruled_out, SPARE if rule.starts_word else len(rule.banned))
+        num_ruled_out += 1  # a word that would follow itself
         if not asked:
             return NO_QUESTION._replace(num_ruled_out=num_ruled_out)
         pairs = np.array(asked)
@@ -199,14 +213,16 @@ class DictionaryRestriction(Restriction):
 
     def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats, attention: Floats) -> None:
         answers = iter(asked_logp.tolist())
-        of_row: dict[int, list[tuple[Rule, list[float]]]] = {}
-        for row, rule in self._rules:
-            of_row.setdefault(row, []).append((rule, [next(answers) for _ in rule.pieces]))
-        for row, terms, course in self._concerned(rows):
-            if row in of_row:
-                chosen = self._choose_rule(row, terms, course, of_row[row], proposed, attention)
-                if chosen is not None:
-                    self._apply(rows, row, *chosen, terms.rules, proposed)
+        free: list[tuple[int, Rule]] = []
+        for row, terms, course, rules in self._asked:
+            possible = [(rule, [next(answers) for _ in rule.pieces]) for rule in rules]
+            chosen = self._choose_rule(row, terms, course, possible, proposed, attention)
+            if chosen is not None and chosen[0].is_free:
+                free.append((row, chosen[0]))
+            elif chosen is not None:
+                self._force(rows, row, *chosen, proposed)
+        self._rule_out(free, proposed)
+        self._rule_out_pairs(rows, proposed)
 
     def _choose_rule(
         self,
@@ -253,23 +269,38 @@ class DictionaryRestriction(Restriction):
                 proposed.logp[row, place] = -np.inf
         return None
 
-    def _apply(
-        self, rows: Rows, row: int, rule: Rule, piece_logp: list[float], rules: SentenceRules, proposed: Proposals
-    ) -> None:
-        if not rule.is_free:
-            logp = np.array(piece_logp, dtype=np.float32)
-            best = logp.max() if rule.is_optional else proposed.logp[row].max()
-            credit = np.minimum(np.maximum(best - logp.max(), np.float32(0.0)), -logp)  # one for all: the model chooses
-            proposed.force(row, np.array(rule.pieces), logp, credit)
-            proposed.end_logp[row] = -np.inf
-            credits_ = dict(zip(rule.pieces, credit.tolist(), strict=True))
-            self._forced[int(rows.hypotheses[row]), int(rows.positions[row])] = rule, credits_
+    def _force(self, rows: Rows, row: int, rule: Rule, piece_logp: list[float], proposed: Proposals) -> None:
+        """Let a row write nothing but the rule's pieces."""
+        logp = np.array(piece_logp, dtype=np.float32)
+        best = logp.max() if rule.is_optional else proposed.logp[row].max()
+        credit = np.minimum(np.maximum(best - logp.max(), np.float32(0.0)), -logp)  # one for all: the model chooses
+        proposed.force(row, np.array(rule.pieces), logp, credit)
+        proposed.end_logp[row] = -np.inf
+        credits_ = dict(zip(rule.pieces, credit.tolist(), strict=True))
+        self._forced[int(rows.hypotheses[row]), int(rows.positions[row])] = rule, credits_
+
+    def _rule_out(self, free: list[tuple[int, Rule]], proposed: Proposals) -> None:
+        """Take from rows what their rules ban, and what would go on with the word before a new one."""
+        banned = np.array([(row, piece) for row, rule in free for piece in rule.banned], dtype=np.int64).reshape(-1, 2)
+        rule_out(proposed, banned[:, 0], banned[:, 1])
+        starting = [(row, rule) for row, rule in free if rule.starts_word]
+        if not starting:
             return
-        if rule.starts_word or rule.banned:
-            continuing = rules.borders.continuing if rule.starts_word else ()
-            for place, piece in enumerate(proposed.pieces[row].tolist()):
-                if (piece in continuing and piece not in rule.pieces) or piece in rule.banned:
-                    proposed.logp[row, place] = -np.inf
+        numbers = np.array([row for row, _ in starting])
+        is_ruled_out = np.isin(proposed.pieces[numbers], self._continuing)
+        for place, (row, rule) in enumerate(starting):
+            if rule.pieces:  # which go on with a form, and may
+                is_ruled_out[place] &= ~np.isin(proposed.pieces[row], rule.pieces)
+        proposed.logp[numbers] = np.where(is_ruled_out, -np.inf, proposed.logp[numbers])
+
+    def _rule_out_pairs(self, rows: Rows, proposed: Proposals) -> None:
+        """Let no word of one piece follow itself, except where a form does."""
+        is_meant = np.array([terms is not None and not terms.allows_pairs for terms in self._sentences])[rows.sentences]
+        last = self._last.ravel()[rows.hypotheses]
+        is_meant &= np.isin(last, self._beginning)
+        forced = [cell in self._forced for cell in zip(rows.hypotheses.tolist(), rows.positions.tolist(), strict=True)]
+        numbers = np.flatnonzero(is_meant & ~np.array(forced))
+        rule_out(proposed, numbers, last[numbers])
 
     # What hypotheses have done.
 
@@ -283,6 +314,7 @@ class DictionaryRestriction(Restriction):
                     for parent, piece, position in zip(*[field[sentence] for field in fields], strict=True)
                 ]
         self._num_hypotheses = beam.parents.shape[1]
+        self._last = beam.pieces
         self._forced.clear()
         self._waiting.clear()
         self._step += 1
@@ -318,6 +350,7 @@ class DictionaryRestriction(Restriction):
     def keep(self, sentences: Ints) -> None:
         self._sentences = [self._sentences[sentence] for sentence in sentences.tolist()]
         self._courses = [self._courses[sentence] for sentence in sentences.tolist()]
+        self._last = self._last[sentences]
 
     def _ended(self, hypothesis: int, position: int, piece: int) -> _Course | None:
         """The course of a hypothesis after its last piece."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import unicodedata
 from itertools import takewhile
 
@@ -17,6 +18,7 @@ def have_common_stem(first: str, second: str) -> bool:
     return first == second or shared >= max(MIN_STEM, STEM_SHARE * max(len(first), len(second)))
 
 
+@functools.lru_cache(maxsize=1 << 14)  # dictionaries ask for the same pieces again and again
 def bare_word(word: str) -> str:
     """In lower case and without accents, so that "Männer" begins like "Mann"."""
     decomposed = unicodedata.normalize("NFD", word.casefold())
