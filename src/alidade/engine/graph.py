@@ -110,12 +110,12 @@ class Graph:
         """Layer norm over the last dimension."""
         return Value(self.LayerNormalization(x, self.constant(weight), self.constant(bias), axis=-1, epsilon=epsilon))
 
-    def linear(self, x: Value, weight: Floats, bias: Floats | None = None) -> Value:
-        """x weight^T + bias. weight: (outputs, inputs)."""
+    def linear(self, x: Value, weight: Floats, bias: Floats | None = None, *, is_negative: bool = True) -> Value:
+        """x weight^T + bias. weight: (outputs, inputs). is_negative: whether values of x may be."""
         if self.precision == "float32":
             product = self.MatMul(x, self.constant(weight.T))
         else:
-            product = self._multiply_int8(x, weight)
+            product = self._multiply_int8(x, weight, self.Abs(x) if is_negative else x)
         return Value(product if bias is None else self.Add(product, self.constant(bias)))
 
     def norm_linear(
@@ -144,9 +144,10 @@ class Graph:
         )
         return Value(product)
 
-    def _multiply_int8(self, x: Value, weight: Floats) -> Value:
+    def _multiply_int8(self, x: Value, weight: Floats, sizes: Value) -> Value:
+        """sizes: x without its signs."""
         rounded, scales = round_columns(weight.T, reduced=not has_wide_int8())
-        largest = self.Max(self.ReduceMax(self.Abs(x), axes=[-1], keepdims=1), self.constant(1e-20))  # (..., 1)
+        largest = self.Max(self.ReduceMax(sizes, axes=[-1], keepdims=1), self.constant(1e-20))  # (..., 1)
         unit, zero = self.constant(1 / _LARGEST), self.constant(_INPUT_ZERO, np.uint8)
         quantised = self.QuantizeLinear(self.Div(x, largest), unit, zero)
         weights_zero = self.constant(np.zeros(len(scales)), np.int8)
@@ -173,6 +174,8 @@ class Session:
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
+        # Shapes differ from step to step: a plan of memory for each would be made, kept and hardly used again.
+        options.enable_mem_pattern = False
         # Idle threads wait instead of spinning: with several processes on a machine, spinning takes the others' time.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         providers = ["CPUExecutionProvider"] if device == "cpu" else ["CUDAExecutionProvider", "CPUExecutionProvider"]

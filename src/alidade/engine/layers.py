@@ -90,8 +90,8 @@ class Layers:
         """is_step: of a decoder, where few rows go through and what a layer takes besides its product counts."""
         self.graph, self.shape, self._is_step = graph, shape, is_step
 
-    def linear(self, x: Value, weights: Weights) -> Value:
-        return self.graph.linear(x, weights["weight"], weights.optional("bias"))
+    def linear(self, x: Value, weights: Weights, *, is_negative: bool = True) -> Value:
+        return self.graph.linear(x, weights["weight"], weights.optional("bias"), is_negative=is_negative)
 
     def norm(self, x: Value, weights: Weights) -> Value:
         return self.graph.norm(x, weights["weight"], weights["bias"], self.shape.norm_epsilon)
@@ -129,7 +129,8 @@ class Layers:
         """The feed-forward sublayer."""
         expand = layer.at("feed_forward.expand")
         hidden = self._activate(self.pre_linear(x, layer.at("feed_forward_residual"), expand["weight"], expand["bias"]))
-        return self.post(x, self.linear(hidden, layer.at("feed_forward.contract")), layer.at("feed_forward_residual"))
+        contracted = self.linear(hidden, layer.at("feed_forward.contract"), is_negative=self.shape.activation != "relu")
+        return self.post(x, contracted, layer.at("feed_forward_residual"))
 
     def _activate(self, x: Value) -> Value:
         graph = self.graph

@@ -56,6 +56,7 @@ class LexicalTransformer:
         self.num_shared = min(self.first_assisted + 1, self.num_layers)
         """Layers that keep one key and value a hypothesis; those above have them for each row."""
         self.row_layers = range(self.num_shared, self.num_layers)
+        self.aligned_names = [f"aligned_{number}" for number in self.assisted]
         self._precision: Precision = precision
         source = weights["encoder.embedding.weight"]
         target = weights.or_tied("decoder.embedding.weight", source)
@@ -87,7 +88,7 @@ class LexicalTransformer:
     def memory_names(self) -> list[str]:
         """What encoding gives besides the states."""
         names = [f"source_{part}_{layer}" for layer in range(self.num_layers) for part in ("keys", "values")]
-        return names + [f"aligned_{layer}" for layer in self.assisted]
+        return names + self.aligned_names
 
     def _encode_graph(self) -> Graph:
         graph, weights = Graph(self._precision), self._weights
@@ -310,13 +311,14 @@ class LexicalState:
         inputs: dict[str, Array] = {
             "x": self._x,
             "hypotheses": pasts,
-            "source_cells": sentences * source_length + positions,
-            **{f"aligned_{number}": arrays[f"aligned_{number}"] for number in model.assisted},
+            "source_cells": positions if len(self._memory.lengths) == 1 else sentences * source_length + positions,
+            **{name: arrays[name] for name in model.aligned_names},
         }
         self._attended = pasts, positions, None
         if model.row_layers:
             grid = Grid(sentences, len(self._memory.lengths))
-            mask = self._history.mask.reshape(-1, self._history.mask.shape[2])[hypotheses[grid.rows]]
+            masks = self._history.mask
+            mask = masks.reshape(-1, masks.shape[2]).take(hypotheses.take(grid.rows), axis=0)
             inputs |= self._inputs(model.row_layers, self._history, mask) | {"rows": grid.rows, "cells": grid.cells}
             x, more_attention, read = model.features(inputs, HANDED_OUT)
             self._attended = pasts, positions, (more_attention, grid.cells)
@@ -338,10 +340,11 @@ class LexicalState:
         if not self._model.is_assisted:
             return self._hypothesis_attention
         pasts, positions, of_rows = self._attended
-        attention = self._hypothesis_attention[pasts]
+        attention = self._hypothesis_attention.take(pasts, axis=0)
         if of_rows is not None:
             in_grid, cells = of_rows
-            attention += in_grid.reshape(-1, in_grid.shape[2])[cells]
+            rows = in_grid.reshape(-1, in_grid.shape[2])
+            attention += rows if len(in_grid) == 1 else rows.take(cells, axis=0)
         attention[np.arange(len(positions)), positions] += len(self._model.assisted)
         return attention
 
@@ -359,7 +362,7 @@ class LexicalState:
         if not self._rounds:
             return np.zeros((*rows.shape, 0), dtype=np.float32)
         of_rows = self._rounds[0] if len(self._rounds) == 1 else np.concatenate(self._rounds)
-        return of_rows[rows]
+        return of_rows.take(rows, axis=0)
 
     def keep(self, sentences: Ints) -> None:
         self._memory = self._memory.keep(sentences)
