@@ -351,9 +351,13 @@ class Candidates:
         """grid: B and the present K."""
         self._rows = rows
         self._num_sentences, self._num_hypotheses = grid
-        self.num_rows: Ints = np.bincount(rows.sentences, minlength=self._num_sentences)
+        self.num_rows: Ints
         """(B,)"""
-        self._first: Ints = np.cumsum(self.num_rows) - self.num_rows
+        if self._num_sentences == 1:
+            self.num_rows, self._first = np.array([len(rows.pairs)]), np.zeros(1, dtype=np.int64)
+        else:
+            self.num_rows = np.bincount(rows.sentences, minlength=self._num_sentences)
+            self._first = np.cumsum(self.num_rows) - self.num_rows
         self._scores = self._lay_out()
 
     def _lay_out(self) -> Floats:
@@ -379,7 +383,7 @@ class Candidates:
         places = rank(self._scores)[:, :beam_size]  # (B, K)
         num_places = places.shape[1]
         if num_places < beam_size:
-            places = np.pad(places, ((0, 0), (0, beam_size - num_places)), mode="edge")
+            places = places.take(np.minimum(np.arange(beam_size), num_places - 1), axis=1)
         scores = pick(self._scores, places)
         scores[:, num_places:] = -np.inf
         of_sentence, piece = np.divmod(places, num_pieces)

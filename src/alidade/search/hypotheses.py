@@ -129,6 +129,8 @@ Extension = tuple[float, int, int, int, float, float]
 
 def pick(values: Any, places: Ints) -> Any:
     """Of each sentence what is at some places: (B, N, ...), (B, n) -> (B, n, ...)."""
+    if len(places) == 1:  # one sentence at a time waits for every call
+        return values[0].take(places[0], axis=0)[None]
     return values[np.arange(len(places))[:, None], places]
 
 

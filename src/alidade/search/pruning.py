@@ -135,7 +135,7 @@ class BestFirst:
         if is_picked is not is_there:
             bounds = np.where(is_picked, bounds, -np.inf)
         self._bounds = bounds.reshape(len(bounds), -1)  # (B, K * S)
-        self.num_picked = is_picked.sum(axis=(1, 2))
+        self.num_picked = np.count_nonzero(is_picked.reshape(len(bounds), -1), axis=1)
         fewest, most = FIRST if len(bounds) >= LARGE_BATCH else FIRST_SMALL
         self._num_first = min(max(self._num_first, fewest * self._beam_size), most * self._beam_size)
         self._evaluated = np.flatnonzero(is_picked) if self._takes_all else self._best_pairs()
@@ -145,7 +145,7 @@ class BestFirst:
         num_sentences, num_pairs = self._bounds.shape
         if self._num_first >= num_pairs:
             return np.flatnonzero(self._bounds > -np.inf)
-        best = np.argpartition(-self._bounds, self._num_first - 1, axis=1)[:, : self._num_first]
+        best = np.argpartition(self._bounds, num_pairs - self._num_first, axis=1)[:, num_pairs - self._num_first :]
         best.sort(axis=1)
         numbers = (best + np.arange(num_sentences)[:, None] * num_pairs).ravel()
         there: Ints = numbers[self._bounds.ravel()[numbers] > -np.inf]
@@ -153,8 +153,11 @@ class BestFirst:
 
     def second(self, to_beat: Callable[[], Floats]) -> Ints:
         # A bound that only equals what is to be beaten may win the tie, as it would without pruning.
-        matters = (self._bounds >= to_beat()) & (self._bounds > -np.inf)
-        num_mattering = matters.sum(axis=1)
+        least = to_beat()
+        matters = self._bounds >= least
+        if least.min() == -np.inf:
+            matters &= self._bounds > -np.inf
+        num_mattering = np.count_nonzero(matters, axis=1)
         self._num_first = int(num_mattering.max())
         self._takes_all = int((self.num_picked - num_mattering).sum()) < WORTH_SKIPPING * len(matters)
         matters.ravel()[self._evaluated] = False
