@@ -82,11 +82,13 @@ def make_reference(translator: Translator, *, has_attention: bool) -> ReferenceS
     torch.set_num_threads(1)
     system = load_system(translator.model)
     for model in (system.lexical, system.alignment):
-        if model is not None and getattr(model, "encoder", None) is not None:
-            model.encoder = OnceEncoder(model.encoder)
+        encoder = getattr(model, "encoder", None)
+        if model is not None and isinstance(encoder, nn.Module):
+            model.encoder = OnceEncoder(encoder)
     reference = ReferenceSystem(system)
     if not has_attention and reference.lexical.is_assisted:
-        reference.lexical.model.attention = lambda batch: torch.zeros(*batch.target_in.shape, batch.source.shape[1])
+        no_attention = lambda batch: torch.zeros(*batch.target_in.shape, batch.source.shape[1])  # noqa: E731
+        setattr(reference.lexical.model, "attention", no_attention)  # noqa: B010  # a module's attributes have types
     return reference
 
 
