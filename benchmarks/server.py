@@ -174,13 +174,16 @@ def idle_latency(lines: Sequence[str], folder: Path) -> dict[str, Any]:
 
 async def press(
     server: Server, lines: Sequence[str], num_clients: int, seconds: float
-) -> tuple[list[tuple[int, Answer]], list[float]]:
-    """So many clients for some time, each with one line after the other; their answers, and the server's memory.
+) -> tuple[list[tuple[int, Answer]], list[float], float]:
+    """So many clients for some time, each with one line after the other; their answers, the server's memory, the time.
+
+    The last ones get their answers after the time is over: it is longer than asked for.
 
     Who is refused waits a little, as a client would, else refusing is all that there is time for.
     """
     answers: list[tuple[int, Answer]] = []
     megabytes = [server.megabytes()]
+    start = time.perf_counter()
     end = time.perf_counter() + seconds
 
     async def work(client: Client, number: int) -> None:
@@ -198,18 +201,22 @@ async def press(
             megabytes.append(server.megabytes())
 
     await asyncio.gather(watch(), *[work(Client(server.port), number) for number in range(num_clients)])
-    return answers, megabytes
+    return answers, megabytes, time.perf_counter() - start
 
 
 PAUSE = 0.25
 
 
 def overload(lines: Sequence[str], folder: Path, room: int, factor: int, seconds: float) -> dict[str, Any]:
-    """So many times as many clients as there is room."""
+    """So many times as many clients as there is room.
+
+    A text that is accepted may find the whole queue before it, which takes its room by the rate of answers, and both
+    workers at the start of a batch; then comes its own: queue and two batches, of the mean length.
+    """
     server = Server(folder, "--waiting", str(room))
     _, alone = asyncio.run(ask_all(server.port, lines, 8))
     batches_before, batch_seconds_before = server.batches()
-    answers, megabytes = asyncio.run(press(server, lines, room * factor, seconds))
+    answers, megabytes, seconds = asyncio.run(press(server, lines, room * factor, seconds))
     batches, batch_seconds = server.batches()
     server.end()
     accepted = sorted(answer.seconds for _, answer in answers if answer.status == 200)

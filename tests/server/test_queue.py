@@ -85,9 +85,16 @@ def test_nobody_is_overtaken_for_long(queue: Queue) -> None:
     """Each of the first three finds its like further back; the fourth goes no later than a batch after its turn."""
     hold(queue)
     small, medium, large = "s" * 10, "m" * 100, "l" * 1000
-    results(submit(queue, small, medium, large, "x" * 2000, *[small] * 3, *[medium] * 3, *[large] * 3))
+    results(submit(queue, small, medium, large, "x" * 2000, *[small] * 3, *[medium] * 2))
     assert Upper.batches[1] == [small] * 4
     assert "x" * 2000 in Upper.batches[2]
+
+
+def test_nobody_is_overtaken_when_the_queue_fills_up(queue: Queue) -> None:
+    hold(queue)
+    texts = [letter * (500 if number % 2 else 5) for number, letter in enumerate("abcdefghijkl")]
+    results(submit(queue, *texts))
+    assert Upper.batches[1] == texts[:4]
 
 
 def test_workers_share_what_waits() -> None:
