@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import random
 from typing import Any
 
@@ -248,12 +249,14 @@ def test_the_searchs_own_alignment_is_no_better_than_the_forced_one(kind: str) -
 
 
 @pytest.mark.parametrize("kind", ASSISTED)
-def test_posteriors_are_the_references(kind: str) -> None:
+@pytest.mark.parametrize("margin", [math.inf, 1.0])
+def test_posteriors_are_the_references(kind: str, margin: float) -> None:
     sources = [list(request.source) for request in some_requests()]
     targets = [(9, 10, 40, 7), (11, 5, 5), (12, 13, 14)] * 3
     settings = SearchSettings(alignment_weight=0.7)
     found, expected = (
-        align_targets(system, sources, targets, settings) for system in (engine_of(kind), make_system(kind).reference())
+        align_targets(system, sources, targets, settings, margin=margin)
+        for system in (engine_of(kind), make_system(kind).reference())
     )
     for one, other in zip(found, expected, strict=True):
         assert one.positions == other.positions

@@ -23,10 +23,10 @@ def settings_of(**changes: object) -> SearchSettings:
 
 
 def align(
-    system: TableSystem, pairs: list[tuple[list[int], tuple[int, ...]]], **changes: object
+    system: TableSystem, pairs: list[tuple[list[int], tuple[int, ...]]], margin: float = math.inf, **changes: object
 ) -> list[AlignedTarget]:
     """All pairs as one batch."""
-    return AligningSearch(system, pairs, settings_of(**changes)).run()
+    return AligningSearch(system, pairs, settings_of(**changes), margin).run()
 
 
 @pytest.mark.parametrize("length_normalisation", [0.0, 1.0])
@@ -70,11 +70,16 @@ class PlainSearch:
     """The same search of one pair with nothing but lists and dictionaries."""
 
     def __init__(
-        self, system: TableSystem, source: list[int], target: tuple[int, ...], settings: SearchSettings
+        self,
+        system: TableSystem,
+        source: list[int],
+        target: tuple[int, ...],
+        settings: SearchSettings,
+        margin: float = math.inf,
     ) -> None:
         assert system.alignment is not None
         self._lexical, self._alignment, self._settings = system.lexical, system.alignment, settings
-        self._source, self._target = (BOS, *source, EOS), target
+        self._source, self._target, self._margin = (BOS, *source, EOS), target, margin
         self._steps: list[list[tuple[int, list[float]]]] = []
         """Of each piece the kept positions, each with what the ways to it add to the score."""
 
@@ -94,18 +99,21 @@ class PlainSearch:
         return self._settings.alignment_weight * float(logp[position])
 
     def _extend(self, beam: list[tuple[float, Past]], piece: int) -> list[tuple[float, Past]]:
-        found = []
+        reached = []
         for position in range(1, len(self._source) - 1):
             ways = [self._way(past, position) for _, past in beam]
             bounds = [score + way for (score, _), way in zip(beam, ways, strict=True)]
             parent = max(range(len(beam)), key=bounds.__getitem__)
-            if bounds[parent] == -math.inf:
+            reached.append((bounds[parent], position, beam[parent][1], ways))
+        least = max(bound for bound, *_ in reached) - self._margin
+        found = []
+        for bound, position, (pieces, positions), ways in reached:
+            if bound == -math.inf or bound < least:
                 continue
-            pieces, positions = beam[parent][1]
             logits = self._lexical.logits(self._source, (pieces, positions[1:]), position)
             logp = self._settings.lexical_weight * float(log_softmax(logits)[piece])
             past = ((*pieces, piece), (*positions, position))
-            found.append((bounds[parent] + logp, past, position, [way + logp for way in ways]))
+            found.append((bound + logp, past, position, [way + logp for way in ways]))
         found = sorted(found, key=lambda one: -one[0])[: self._settings.beam_size]
         self._steps.append([(position, ways) for _, _, position, ways in found])
         return [(score, past) for score, past, _, _ in found]
@@ -125,14 +133,16 @@ class PlainSearch:
 
 @pytest.mark.parametrize("beam_size", [1, 3, 10])
 @pytest.mark.parametrize("max_jump", [100, 2])
-@pytest.mark.parametrize("lexical_weight", [1.0, 0.5])
-def test_a_batch_is_a_plain_search_of_each_pair(beam_size: int, max_jump: int, lexical_weight: float) -> None:
+@pytest.mark.parametrize(("lexical_weight", "margin"), [(1.0, math.inf), (0.5, math.inf), (1.0, 1.5)])
+def test_a_batch_is_a_plain_search_of_each_pair(
+    beam_size: int, max_jump: int, lexical_weight: float, margin: float
+) -> None:
     """With models that see the whole past, so that which past a position is evaluated with matters."""
     system = table_system(12, is_assisted=True, max_jump=max_jump)
     changes = {"beam_size": beam_size, "lexical_weight": lexical_weight}
     pairs = list(zip(SOURCES, TARGETS, strict=True)) * 2
-    for (source, target), found in zip(pairs, align(system, pairs, **changes), strict=True):
-        positions, posteriors = PlainSearch(system, source, target, settings_of(**changes)).run()
+    for (source, target), found in zip(pairs, align(system, pairs, margin, **changes), strict=True):
+        positions, posteriors = PlainSearch(system, source, target, settings_of(**changes), margin).run()
         assert found.positions == positions
         np.testing.assert_allclose(found.posteriors, posteriors, atol=1e-5)
 
@@ -151,6 +161,15 @@ def test_each_position_is_evaluated_once_a_piece() -> None:
     system = table_system(12, is_assisted=True)
     found = align(system, [(source, (9, 5, 10)) for source in SOURCES])
     assert [one.num_rows for one in found] == [3 * len(source) for source in SOURCES]
+
+
+def test_a_margin_leaves_positions_out() -> None:
+    system = table_system(12, is_assisted=True)
+    pairs = list(zip(SOURCES, TARGETS, strict=True))
+    all_rows, fewer = [sum(one.num_rows for one in align(system, pairs, margin)) for margin in (math.inf, 1.0)]
+    assert fewer < all_rows
+    for found in align(system, pairs, 0.0):
+        assert set(found.posteriors.max(axis=1).tolist()) == {1.0}
 
 
 def test_a_target_may_repeat_itself() -> None:

@@ -13,6 +13,7 @@ Dimensions: B sentences, K positions kept (k in the step before), I given pieces
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -30,6 +31,9 @@ Ids = Sequence[int]
 MIN_ALIGNING_BEAM = 30
 """Positions kept at a time when the target is given: fewer make more errors, the more so the longer the sentence, and
 more cost little, since each position is evaluated once whatever their number (experiments/LOG.md)."""
+POSTERIOR_MARGIN = 4.5
+"""The margin where links are made from posteriors: half of the positions are left out, and the alignment error is no
+higher. The best path would suffer, one position of which is sometimes left out (experiments/LOG.md)."""
 MAX_ALIGNING_BATCH = 16
 """Pairs that are aligned together at the most. A step has a row for each source position: with more pairs what is
 between two layers does not stay in the processor's cache (experiments/LOG.md)."""
@@ -171,15 +175,21 @@ class AlignedTarget(NamedTuple):
 
 
 def align_targets(
-    system: System, sources: Sequence[Ids], targets: Sequence[Ids], settings: SearchSettings, batch_size: int = 32
+    system: System,
+    sources: Sequence[Ids],
+    targets: Sequence[Ids],
+    settings: SearchSettings,
+    batch_size: int = 32,
+    margin: float = math.inf,
 ) -> list[AlignedTarget]:
     """Align given pairs; only assisted systems can.
 
-    A pair whose `</s>` no jump can reach keeps the best positions found before it.
+    margin: positions that start this far behind the best one of their piece, before the piece is looked at, are not
+    evaluated. A pair whose `</s>` no jump can reach keeps the best positions found before it.
     """
     settings = settings.model_copy(update={"beam_size": max(settings.beam_size, MIN_ALIGNING_BEAM)})
     return map_batches(
-        lambda pairs: AligningSearch(system, pairs, settings).run(),
+        lambda pairs: AligningSearch(system, pairs, settings, margin).run(),
         list(zip(sources, targets, strict=True)),
         lambda pair: len(pair[0]) + len(pair[1]),
         min(batch_size, MAX_ALIGNING_BATCH),
@@ -189,9 +199,11 @@ def align_targets(
 class AligningSearch:
     """The search for the positions of given targets, one batch of pairs."""
 
-    def __init__(self, system: System, pairs: Sequence[tuple[Ids, Ids]], settings: SearchSettings) -> None:
+    def __init__(
+        self, system: System, pairs: Sequence[tuple[Ids, Ids]], settings: SearchSettings, margin: float = math.inf
+    ) -> None:
         assert system.alignment is not None, "only assisted systems have positions"
-        self._settings, self._pairs = settings, pairs
+        self._settings, self._margin = settings, np.float32(margin)
         source = pad_sources([source for source, _ in pairs])
         memory = system.lexical.encode(source)
         own_memory = memory if system.shares_encoder else system.alignment.encode(source)
@@ -242,6 +254,7 @@ class AligningSearch:
         bounds = self._scores[:, :, None] + ways
         parents = bounds.argmax(axis=1)  # (B, S)
         scores = np.take_along_axis(bounds, parents[:, None], axis=1)[:, 0]
+        scores[scores < scores.max(axis=1, keepdims=True) - self._margin] = -np.inf
         sentences, positions = np.nonzero(scores > -np.inf)
         hypotheses = sentences * num_hypotheses + parents[sentences, positions]
         order = np.argsort(hypotheses, kind="stable")  # what the lexical model wants
