@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import get_args
 
 from alidade.alignment.links import Alignment, alignment_error_rate
-from alidade.alignment.statistical import EflomalAligner, read_alignments, read_gold_alignments
+from alidade.alignment.statistical import EflomalAligner, add_priors, read_alignments, read_gold_alignments
 from alidade.alignment.symmetrise import Symmetrisation, symmetrise
 from alidade.config import SubwordSettings
 from alidade.corpus.encode import count_units, train_subwords
@@ -141,8 +141,9 @@ def align_apart(folder: Path, sides: list[Side], units: Words | Pieces) -> list[
 
 
 def align_last_chunk(folder: Path, sides: list[Side], units: Words | Pieces, num_chunks: int) -> list[list[list[int]]]:
-    """Learn from every n-th training pair, then align the last of n chunks, and the gold pairs after it, with that:
-    what `alidade prepare` does with a bitext that is too large for the aligner's memory."""
+    """Learn from every n-th training pair, align n - 1 of n chunks with that, and the last one, with the gold pairs
+    after it, with what the others have taught: what `alidade prepare` does with a bitext that is too large for the
+    aligner's memory."""
     for side, name in zip(sides, SIDES, strict=True):
         sample = replace(side, every=side.every * num_chunks)
         write_units(sample, units, folder / f"sample.{name}", "training")
@@ -152,10 +153,19 @@ def align_last_chunk(folder: Path, sides: list[Side], units: Words | Pieces, num
     words = [write_units(side, units, folder / name, "training gold") for side, name in zip(sides, SIDES, strict=True)]
     for name in SIDES:
         lines = list(read_lines(folder / name))
-        size = (len(lines) - len(words[0])) // num_chunks + len(words[0])
-        with write_aside(folder / name) as file:
-            file.writelines([f"{line}\n" for line in lines[-size:]])
-    EflomalAligner().align_with_priors(*(folder / name for name in (*SIDES, "forward", "reverse", "priors")))
+        size = (len(lines) - len(words[0])) // num_chunks
+        for number in range(num_chunks):
+            stop = (number + 1) * size if number < num_chunks - 1 else None
+            with write_aside(folder / f"{number}.{name}") as file:
+                file.writelines([f"{line}\n" for line in lines[number * size : stop]])
+    others = [folder / f"{number}.learned" for number in range(num_chunks - 1)]
+    for number, learned in enumerate(others):
+        if not learned.exists():
+            files = tuple(folder / f"{number}.{name}" for name in (*SIDES, "forward", "reverse"))
+            EflomalAligner().align_with_priors(*files, folder / "priors", learned)
+    add_priors(others, folder / "others")
+    last = (folder / f"{num_chunks - 1}.{name}" for name in SIDES)
+    EflomalAligner().align_with_priors(*last, folder / "forward", folder / "reverse", folder / "others")
     return words
 
 

@@ -7,8 +7,10 @@ import pytest
 from alidade.alignment.links import Alignment
 from alidade.alignment.statistical import (
     EflomalAligner,
+    add_priors,
     read_alignments,
     read_gold_alignments,
+    subtract_priors,
 )
 from alidade.errors import AlidadeError
 
@@ -106,3 +108,26 @@ def test_reads_pharaoh_files_and_names_a_bad_line(tmp_path: Path) -> None:
 def test_reads_gold_files(tmp_path: Path) -> None:
     gold, *_ = read_gold_alignments(write_lines(tmp_path / "gold", ["1-1 2p1"]), one_based=True)
     assert (gold.sure, gold.possible) == (Alignment.parse("0-0"), Alignment.parse("1-0"))
+
+
+def test_what_parts_of_a_bitext_taught_is_added_and_taken_away(eflomal: EflomalAligner, tmp_path: Path) -> None:
+    sources, targets = reversed_bitext(300, seed=3)
+    links = tmp_path / "forward", tmp_path / "reverse"
+    parts = [tmp_path / f"priors.{number}" for number in range(3)]
+    for number, priors in enumerate(parts):
+        stretch = slice(100 * number, 100 * (number + 1))
+        source, target = write_lines(tmp_path / "s", sources[stretch]), write_lines(tmp_path / "t", targets[stretch])
+        eflomal.align_files(source, target, *links, priors)
+    add_priors(parts, tmp_path / "all")
+    add_priors(parts[:2], tmp_path / "first two")
+    subtract_priors(tmp_path / "all", parts[2], tmp_path / "without the third")
+    assert (tmp_path / "without the third").read_text() == (tmp_path / "first two").read_text()
+    counts = [line.split("\t") for line in (tmp_path / "all").read_text().splitlines()]
+    found = {(source, target): int(count) for kind, source, target, count in [c for c in counts if c[0] == "LEX"]}
+    words = " ".join(sources).split()
+    assert all(found[word, LEXICON[word]] >= 0.9 * words.count(word) for word in LEXICON)
+    few_sources, few_targets = reversed_bitext(3, seed=4)
+    source, target = write_lines(tmp_path / "few.s", few_sources), write_lines(tmp_path / "few.t", few_targets)
+    eflomal.align_with_priors(source, target, *links, tmp_path / "all", tmp_path / "learned")
+    assert error_of(links[0], few_sources) == 0
+    assert len((tmp_path / "learned").read_text().splitlines()) < len(counts)

@@ -44,7 +44,7 @@ def test_a_corpus_without_priors_says_what_to_do(tmp_path: Path) -> None:
         align_like_corpus(corpus, [("one", "eins")])
 
 
-def test_chunks_are_aligned_with_what_a_sample_taught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_are_aligned_with_what_the_others_taught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("eflomal")
     monkeypatch.setattr(links, "BYTES_A_UNIT", 100_000)  # as if the bitext had a thousand times as many units
     corpus = prepare(tmp_path, AlignerSettings(max_memory=100, unit="words"))
@@ -57,10 +57,13 @@ def test_chunks_are_aligned_with_what_a_sample_taught(tmp_path: Path, monkeypatc
     assert [str(alignment) for alignment in alignments] == ["0-0 1-1", "0-0"]
 
 
-def test_a_chunk_that_is_there_is_not_aligned_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("killed", ["_align_chunk", "_align_chunk_again"])
+def test_a_chunk_that_is_there_is_not_aligned_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: str
+) -> None:
     pytest.importorskip("eflomal")
     monkeypatch.setattr(links, "BYTES_A_UNIT", 100_000)
-    align_chunk = links._align_chunk
+    align_chunk = getattr(links, killed)
     seen: list[int] = []
 
     def align_until_killed(*given: Any) -> None:
@@ -70,7 +73,7 @@ def test_a_chunk_that_is_there_is_not_aligned_again(tmp_path: Path, monkeypatch:
         align_chunk(*given)
         seen.append(given[-1].start)
 
-    monkeypatch.setattr(links, "_align_chunk", align_until_killed)
+    monkeypatch.setattr(links, killed, align_until_killed)
     with pytest.raises(KeyboardInterrupt):
         prepare(tmp_path, AlignerSettings(max_memory=100, unit="words"))
     prepare(tmp_path, AlignerSettings(max_memory=100, unit="words"))

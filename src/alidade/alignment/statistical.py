@@ -8,15 +8,18 @@ takes no seed, so two runs differ in a few links. Units are compared in lower ca
 from __future__ import annotations
 
 import contextlib
+import heapq
+import itertools
+import operator
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TextIO, TypeVar
 
 from alidade.alignment.links import Alignment, GoldAlignment
 from alidade.errors import AlidadeError, require_package
-from alidade.io import aside_name, count_lines, read_lines
+from alidade.io import aside_name, count_lines, read_lines, write_aside
 
 Parsed = TypeVar("Parsed")
 
@@ -38,13 +41,20 @@ class EflomalAligner:
             if priors is not None:
                 _write_priors(eflomal, source, target, aside[forward], aside[reverse], aside[priors])
 
-    def align_with_priors(self, source: Path, target: Path, forward: Path, reverse: Path, priors: Path) -> None:
-        """Align further pairs, a dev set for example, with what `align_files` learned and kept in `priors`."""
+    def align_with_priors(
+        self, source: Path, target: Path, forward: Path, reverse: Path, priors: Path, learned: Path | None = None
+    ) -> None:
+        """Align further pairs, a dev set for example, with what `align_files` learned and kept in `priors`.
+
+        learned: where to keep what these pairs teach, without the priors.
+        """
         eflomal = import_eflomal()
         if not priors.exists():
             raise AlidadeError(f"{priors}: no such file; it is written when the training bitext is aligned")
-        with _written_aside([forward, reverse]) as aside:
+        with _written_aside([path for path in (forward, reverse, learned) if path is not None]) as aside:
             self._run(eflomal, source, target, aside[forward], aside[reverse], priors)
+            if learned is not None:
+                _write_priors(eflomal, source, target, aside[forward], aside[reverse], aside[learned])
 
     def _run(
         self, eflomal: ModuleType, source: Path, target: Path, forward: Path, reverse: Path, priors: Path | None
@@ -79,6 +89,30 @@ class EflomalAligner:
                 )
 
 
+def add_priors(parts: Sequence[Path], total: Path) -> None:
+    """Write the sum of the counts in several files of priors, holding none of them in memory."""
+    with write_aside(total) as file:
+        for key, counts in itertools.groupby(heapq.merge(*map(_read_counts, parts)), operator.itemgetter(0)):
+            print(key, sum(count for _, count in counts), sep="\t", file=file)
+
+
+def subtract_priors(total: Path, part: Path, others: Path) -> None:
+    """Write the counts of a sum of priors without those of one part of it."""
+    negative = ((key, -count) for key, count in _read_counts(part))
+    with write_aside(others) as file:
+        merged = heapq.merge(_read_counts(total), negative, key=operator.itemgetter(0))
+        for key, counts in itertools.groupby(merged, operator.itemgetter(0)):
+            if left := sum(count for _, count in counts):
+                print(key, left, sep="\t", file=file)
+
+
+def _read_counts(path: Path) -> Iterator[tuple[str, int]]:
+    """What was counted (its kind and units, with tabs between them) and how often, in order."""
+    for line in read_lines(path):
+        key, _, count = line.rpartition("\t")
+        yield key, int(count)
+
+
 def read_alignments(path: Path, *, one_based: bool = False) -> Iterator[Alignment]:
     """The alignments of a Pharaoh file, a line each; a line that is not one is an error with its number."""
     return _parse_lines(path, lambda line: Alignment.parse(line, one_based=one_based))
@@ -99,9 +133,15 @@ def _write_priors(eflomal: ModuleType, source: Path, target: Path, forward: Path
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(_open_plain(path)) for path in (source, target, forward, reverse)]
         # eflomal counts units as written, and compares them in lower case when it reads the counts.
-        counts = eflomal.calculate_priors(*[map(str.lower, file) for file in files])
+        lexical, *others = eflomal.calculate_priors(*[map(str.lower, file) for file in files])
+    jumps = zip(("HMMF", "HMMR"), others[:2], strict=True)
+    fertilities = zip(("FERF", "FERR"), others[2:], strict=True)
+    # Not by eflomal's own `write_priors`, which rounds to six digits, and in an order in which files can be added.
+    lines = [f"LEX\t{source}\t{target}\t{count}" for (source, target), count in lexical.items()]
+    lines += [f"{kind}\t{jump}\t{count}" for kind, counts in jumps for jump, count in counts.items()]
+    lines += [f"{kind}\t{unit}\t{n}\t{count}" for kind, counts in fertilities for (unit, n), count in counts.items()]
     with priors.open("w", encoding="utf-8") as priors_file:
-        eflomal.write_priors(priors_file, *counts)
+        priors_file.writelines([f"{line}\n" for line in sorted(lines, key=lambda line: line.rpartition("\t")[0])])
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """Two stages of `alidade prepare`: aligning the words or pieces, and turning links into positions.
 
-A bitext that is too large for the aligner's memory is aligned in chunks: it learns from a sample (its priors), and
-starts from them in every chunk.
+A bitext that is too large for the aligner's memory is aligned in chunks, twice. At first every chunk starts from what a
+sample has taught (the aligner's priors); then from what all other chunks have.
 
 Other pairs, of a dev or test set, are aligned in the way in which the corpus was (`align_like_corpus`): the aligner
 starts from what it learned on the corpus (its priors), which is as good as aligning the pairs together with the
@@ -10,12 +10,13 @@ training bitext, and takes seconds.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import multiprocessing
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from rich.console import Console
 
 from alidade.alignment.links import Alignment
 from alidade.alignment.positions import Unit, positions_of_pieces
-from alidade.alignment.statistical import EflomalAligner, read_alignments
+from alidade.alignment.statistical import EflomalAligner, add_priors, read_alignments, subtract_priors
 from alidade.alignment.symmetrise import Symmetrisation, symmetrise
 from alidade.config import AlignerSettings, CleaningSettings, parse_settings
 from alidade.corpus.arrays import SIDES, Layout, map_array, write_array
@@ -108,6 +109,11 @@ class _LinksChunk(NamedTuple):
     stop: int
 
     @property
+    def learned(self) -> Path:
+        """What the chunk teaches, as far as it is known when it has been aligned for the first time."""
+        return self.folder / "learned"
+
+    @property
     def forward(self) -> Path:
         return self.folder / "forward"
 
@@ -119,33 +125,42 @@ class _LinksChunk(NamedTuple):
 def _align_in_chunks(
     shared: SharedSubwords, unit: Unit, num_chunks: int, layout: Layout, workers: Workers, console: Console
 ) -> None:
-    """Learn priors from every n-th pair, of n chunks, and align all chunks with them; what is there already stays."""
+    """Learn priors from every n-th pair, of n chunks, and align all chunks with them, then once more with what the
+    others have taught; what is there already stays."""
     parts = layout.parts("align")
-    priors, num_pairs = parts / "priors", count_lines(layout.text("train", "source"))
-    if not priors.exists():
+    sample_priors, all_priors = parts / "priors.sample", parts / "priors.all"
+    num_pairs = count_lines(layout.text("train", "source"))
+    if not sample_priors.exists():
         sample = itertools.islice(read_split(layout, "train"), 0, None, num_chunks)
         files = parts / "sample.source", parts / "sample.target"
         size = -(-num_pairs // num_chunks)
         _write_units(shared, unit, sample, size, files, workers, console)
         console.print(f"align: eflomal learns from {size:,} of {num_pairs:,} pairs by {unit}")
         with console.status("learning from a sample"):
-            EflomalAligner().align_files(*files, parts / "sample.forward", parts / "sample.reverse", priors)
-    console.print(f"align: eflomal aligns {num_pairs:,} pairs in {num_chunks} chunks")
+            EflomalAligner().align_files(*files, parts / "sample.forward", parts / "sample.reverse", sample_priors)
+    console.print(f"align: eflomal aligns {num_pairs:,} pairs in {num_chunks} chunks, twice")
     chunks = [
         _LinksChunk(parts / f"{number:05d}", start, stop)
         for number, (start, stop) in enumerate(itertools.pairwise(_bounds(layout, num_chunks)))
         if start < stop
     ]
-    align = functools.partial(_align_chunk, shared, unit, layout, priors)
-    missing = [chunk for chunk in chunks if not chunk.reverse.exists()]
-    for _ in track(workers.map_in_order(align, missing), "aligning chunks", len(missing), console=console):
-        pass
+
+    def align(align_chunk: Callable[[_LinksChunk], None], missing: list[_LinksChunk], what: str) -> None:
+        for _ in track(workers.map_in_order(align_chunk, missing), what, len(missing), console=console):
+            pass
+
+    first = functools.partial(_align_chunk, shared, unit, layout, sample_priors)
+    align(first, [chunk for chunk in chunks if not chunk.learned.exists()], "aligning chunks")
+    if not all_priors.exists():
+        add_priors([chunk.learned for chunk in chunks], all_priors)
+    again = functools.partial(_align_chunk_again, shared, unit, layout, all_priors)
+    align(again, [chunk for chunk in chunks if not chunk.reverse.exists()], "aligning chunks again")
     for way in ("forward", "reverse"):
         with write_aside(layout.links("train", way), "wb") as file:
             for chunk in chunks:
                 file.write((chunk.folder / way).read_bytes())
     with write_aside(layout.priors, "wb") as file:
-        file.write(priors.read_bytes())
+        file.write(all_priors.read_bytes())
 
 
 def _bounds(layout: Layout, num_chunks: int) -> list[int]:
@@ -157,7 +172,29 @@ def _bounds(layout: Layout, num_chunks: int) -> list[int]:
 
 
 def _align_chunk(shared: SharedSubwords, unit: Unit, layout: Layout, priors: Path, chunk: _LinksChunk) -> None:
-    """In a worker: align the pairs of a chunk with what was learned from the sample."""
+    """In a worker: align the pairs of a chunk with what was learned from the sample, and count what they teach."""
+    with _units_of_links_chunk(shared, unit, layout, chunk) as units, tempfile.TemporaryDirectory() as folder:
+        links = Path(folder) / "forward", Path(folder) / "reverse"
+        EflomalAligner().align_with_priors(*units, *links, priors, chunk.learned)
+
+
+def _align_chunk_again(shared: SharedSubwords, unit: Unit, layout: Layout, priors: Path, chunk: _LinksChunk) -> None:
+    """In a worker: align the pairs of a chunk with what was learned from all others.
+
+    As if all were aligned together, and it were this chunk's turn to be sampled.
+    """
+    others = chunk.folder / "others"
+    with _units_of_links_chunk(shared, unit, layout, chunk) as units:
+        subtract_priors(priors, chunk.learned, others)
+        EflomalAligner().align_with_priors(*units, chunk.forward, chunk.reverse, others)
+        others.unlink()
+
+
+@contextlib.contextmanager
+def _units_of_links_chunk(
+    shared: SharedSubwords, unit: Unit, layout: Layout, chunk: _LinksChunk
+) -> Iterator[tuple[Path, Path]]:
+    """Both sides of a chunk as the aligner reads them."""
     if multiprocessing.parent_process() is not None:
         os.environ["OMP_NUM_THREADS"] = "1"  # others work beside this one
     chunk.folder.mkdir(exist_ok=True)
@@ -167,7 +204,7 @@ def _align_chunk(shared: SharedSubwords, unit: Unit, layout: Layout, priors: Pat
             source_lines, target_lines = _units_of_chunk(shared, unit, pairs)
             source_file.writelines(source_lines)
             target_file.writelines(target_lines)
-    EflomalAligner().align_with_priors(*files, chunk.forward, chunk.reverse, priors)
+    yield files
     for path in files:
         path.unlink()
 
