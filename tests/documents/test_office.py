@@ -59,6 +59,35 @@ def test_a_run_keeps_its_look_and_the_rest_stays() -> None:
     assert document.render({}) == document.content
 
 
+def run(text: str) -> str:
+    return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+FIELD = [f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>' for kind in ("begin", "separate", "end")]
+CODE = "<w:r><w:instrText>PAGEREF x</w:instrText></w:r>"
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "sources"),
+    [
+        # a box with a paragraph of its own stays where it is, and both are translated
+        (f"{run('One')}<w:r><w:pict><w:p>{run('Two')}</w:p></w:pict></w:r>", ["One", "Two"]),
+        # what makes up a field stays together
+        (f"{run('One ')}{FIELD[0]}{CODE}{FIELD[1]}{run('5')}{FIELD[2]}{run(' two')}", ["One <w0>5</w0> two"]),
+        (f"{run('One ')}{FIELD[0]}{CODE}{FIELD[2]}", ['One <x n="0"/>']),
+        (f"{run('One ')}{FIELD[0]}{CODE}", ['One <x n="0"/><x n="1"/>']),
+        # a field of a form is text
+        (f"<w:sdt><w:sdtPr/><w:sdtContent>{run('One')}</w:sdtContent></w:sdt>", ["<w0>One</w0>"]),
+    ],
+)
+def test_boxes_and_fields_in_a_paragraph(paragraph: str, sources: list[str]) -> None:
+    text = f'<w:document xmlns:w="w"><w:body><w:p>{paragraph}</w:p></w:body></w:document>'
+    document = read("a.docx", {"word/document.xml": text})
+    assert [unit.sources[0] for unit in document.units] == sources
+    filled = {number: Filled(unit.sources) for number, unit in enumerate(document.units)}
+    assert part(document.render(filled), "word/document.xml") == text
+
+
 def test_odt_paragraphs_have_their_spans_as_tags() -> None:
     paragraphs = '<text:h>Save</text:h><text:p>Click <text:span a="b">here</text:span></text:p>'
     text = f'<o:d xmlns:o="o" xmlns:text="t">{paragraphs}</o:d>'

@@ -8,6 +8,7 @@ paragraphs, which are tags already.
 from __future__ import annotations
 
 import io
+import itertools
 import zipfile
 import zlib
 from collections import Counter
@@ -162,11 +163,12 @@ class _Paragraph:
         self.looks: list[str] = []
         """The first is that of most of the text."""
         children = [child for child in element.children if child.name != "w:pPr"]
-        self.start = children[0].start if children else element.inner_end
-        self.end = children[-1].end if children else element.inner_end
+        self.gaps = [(group[0].start, group[-1].end) for group in _between_boxes(children)]
+        """Where its text stands: boxes with paragraphs of their own stay where they are."""
+        children = [child for group in _between_boxes(children) for child in group]
         self.runs = [one for child in children for one in _runs(child)]
         self.looks = self._looks_by_length()
-        source = "".join([self._read(child) for child in children])
+        source = "".join([self._read(group) for group in _fields(children)])
         # Neighbouring runs that look alike are one: Word cuts text for reasons of its own.
         self.source = regex.sub(r"</r(\d+)><r\1>", "", source)
 
@@ -182,18 +184,35 @@ class _Paragraph:
         look = run.find("rPr")
         return self.text[look.start : look.end] if look else ""
 
-    def _read(self, element: Element) -> str:
+    def _read(self, group: Sequence[Element]) -> str:
+        """A child of a paragraph, or all those that make up a field."""
+        element = group[0]
+        if len(group) > 1:
+            return self._read_field(group)
         if element.name == "w:r" and _is_text(element):
             return self._read_run(element)
         if element.name in _AROUND_RUNS and [*_runs(element)]:
-            number = len(self.marks)
-            opening, closing = f"<h{number}>", f"</h{number}>"
-            self.marks[opening] = self.text[element.start : element.inner_start]
-            self.marks[closing] = self.text[element.inner_end : element.end]
-            return opening + "".join([self._read(child) for child in element.children]) + closing
+            content = _content(element)
+            inner = "".join([self._read(one) for one in _fields(content.children)])
+            return self._wrap((element.start, content.inner_start), inner, (content.inner_end, element.end))
         if element.name in _FORGOTTEN:
             return ""
-        return self._mark("x", element)
+        return self._mark("x", (element.start, element.end))
+
+    def _read_field(self, group: Sequence[Element]) -> str:
+        """What Word has computed, between what says how and where it ends: a page number, or the text of a link."""
+        first = next((n for n, one in enumerate(group) if _field_mark(one) == "separate"), None)
+        if first is None or any(_field_mark(one) == "begin" for one in group[1:]):
+            return self._mark("x", (group[0].start, group[-1].end))
+        inner = "".join([self._read([one]) for one in group[first + 1 : -1]])
+        return self._wrap((group[0].start, group[first].end), inner, (group[-1].start, group[-1].end))
+
+    def _wrap(self, opening: tuple[int, int], inner: str, closing: tuple[int, int]) -> str:
+        """Something around runs as a pair of tags, of a name that is none of HTML's; from where to where both stand."""
+        number = len(self.marks)
+        self.marks[f"<w{number}>"] = self.text[slice(*opening)]
+        self.marks[f"</w{number}>"] = self.text[slice(*closing)]
+        return f"<w{number}>{inner}</w{number}>"
 
     def _read_run(self, run: Element) -> str:
         inner = []
@@ -201,17 +220,18 @@ class _Paragraph:
             if child.name == "w:t":
                 inner.append(child.inner(self.text))
             elif child.name not in ("w:rPr", *_FORGOTTEN):
-                inner.append(self._mark("y", child))
+                inner.append(self._mark("y", (child.start, child.end)))
         number = self.looks.index(self._look(run))
         return f"<r{number}>{''.join(inner)}</r{number}>" if number else "".join(inner)
 
-    def _mark(self, name: str, element: Element) -> str:
+    def _mark(self, name: str, span: tuple[int, int]) -> str:
         tag = f'<{name} n="{len(self.marks)}"/>'
-        self.marks[tag] = self.text[element.start : element.end]
+        self.marks[tag] = self.text[slice(*span)]
         return tag
 
     def fill(self, filled: Filled) -> list[Edit]:
-        return [Edit(self.start, self.end, self._write(mend_markup(filled.texts[0], self.source)))]
+        written = self._write(mend_markup(filled.texts[0], self.source))
+        return [Edit(*gap, written if number == 0 else "") for number, gap in enumerate(self.gaps)]
 
     def _write(self, target: str) -> str:
         """Runs again, each stretch of text in the look of the element around it."""
@@ -232,7 +252,37 @@ class _Paragraph:
         return f"<w:r>{self.looks[look]}{content}</w:r>"
 
 
-_AROUND_RUNS = ("w:hyperlink", "w:smartTag", "w:ins")
+def _between_boxes(children: Sequence[Element]) -> Iterator[list[Element]]:
+    """The children of a paragraph in groups, without those that have paragraphs inside: text boxes float anyway."""
+    for is_box, group in itertools.groupby(children, key=lambda child: any(one.name == "w:p" for one in child.walk())):
+        if not is_box:
+            yield [*group]
+
+
+def _fields(children: Sequence[Element]) -> Iterator[list[Element]]:
+    """The children of a paragraph one by one, but all from the beginning of a field to its end together."""
+    group: list[Element] = []
+    depth = 0
+    for child in children:
+        depth += {"begin": 1, "end": -1}.get(_field_mark(child), 0)
+        group.append(child)
+        if depth <= 0:
+            yield group
+            group, depth = [], 0
+    yield from [[child] for child in group]  # a field that ends in another paragraph
+
+
+def _field_mark(run: Element) -> str:
+    mark = run.find("fldChar") if run.name == "w:r" else None
+    return mark.attributes.get("w:fldCharType", "") if mark else ""
+
+
+def _content(element: Element) -> Element:
+    """Where the runs of something around runs are: a form's field has settings before them."""
+    return (element.find("sdtContent") or element) if element.name == "w:sdt" else element
+
+
+_AROUND_RUNS = ("w:hyperlink", "w:smartTag", "w:ins", "w:moveTo", "w:fldSimple", "w:sdt")
 _FORGOTTEN = ("w:proofErr", "w:lastRenderedPageBreak")
 """What Word notes about the old text."""
 _NO_TEXT = ("w:drawing", "w:pict", "w:object", "w:fldChar", "w:instrText", "mc:AlternateContent")
@@ -243,7 +293,7 @@ def _runs(element: Element) -> Iterator[Element]:
     if element.name == "w:r" and _is_text(element):
         yield element
     elif element.name in _AROUND_RUNS:
-        for child in element.children:
+        for child in _content(element).children:
             yield from _runs(child)
 
 
