@@ -97,6 +97,18 @@ def test_odt_paragraphs_have_their_spans_as_tags() -> None:
     assert "<text:h>A &amp; B</text:h>" in part(written, "content.xml")
 
 
+def test_notes_and_frames_of_odt_move_with_their_paragraph_and_are_translated() -> None:
+    note = "<text:note><text:note-body><text:p>{}</text:p></text:note-body></text:note>"
+    body = '<o:d xmlns:o="o" xmlns:text="t"><text:p>{}</text:p></o:d>'
+    text = body.format(f"One {note.format('Below')}<text:span>two</text:span>")
+    document = read("a.odt", {"mimetype": "x", "content.xml": text})
+    assert [unit.sources[0] for unit in document.units] == ['One <x n="0"/><text:span>two</text:span>', "Below"]
+    written = document.render({0: Filled(('<text:span>doi</text:span> unu<x n="0"/>',)), 1: Filled(("Jos",))})
+    assert part(written, "content.xml") == body.format(f"<text:span>doi</text:span> unu{note.format('Jos')}")
+    only = document.render({0: Filled(('Unu<x n="0"/>',))})
+    assert part(only, "content.xml") == body.format(f"Unu{note.format('Below')}")
+
+
 @functools.cache
 def translator() -> Translator:
     return Translator(threads=1)

@@ -63,7 +63,7 @@ class OfficeDocument:
             numbers = [number for number in filled if first <= number < first + len(part.units)]
             edits = [edit for number in numbers for edit in part.units[number - first].fill(filled[number])]
             if edits:
-                changed[part.name] = apply_edits(part.text, edits).encode()
+                changed[part.name] = apply_nested(part.text, edits).encode()
             first += len(part.units)
         return _repack(self.content, changed) if changed else self.content
 
@@ -124,22 +124,59 @@ def _repack(content: bytes, changed: Mapping[str, bytes]) -> bytes:
 
 def _odt_units(text: str, root: Element, name: str) -> Iterator[Unit]:
     for element in root.walk():
-        if element.name in ("text:p", "text:h") and not _has_paragraph_inside(element):
-            inner = element.inner(text)
+        if element.name in _ODT_PARAGRAPHS:
+            boxes = {f'<x n="{number}"/>': box for number, box in enumerate(_odt_boxes(element))}
+            shift = element.inner_start
+            inner = apply_edits(
+                element.inner(text), [Edit(box.start - shift, box.end - shift, tag) for tag, box in boxes.items()]
+            )
             if has_letters(regex.sub(r"<[^>]*>", "", inner)):
-                yield Unit((inner,), _filler(element, inner), f"{name}, paragraph at {element.start}")
+                yield Unit((inner,), _filler(element, inner, boxes), f"{name}, paragraph at {element.start}")
 
 
-def _has_paragraph_inside(element: Element) -> bool:
-    """A frame or a note inside a paragraph has paragraphs of its own: those are translated."""
-    return any(one.name in ("text:p", "text:h") for child in element.children for one in child.walk())
+_ODT_PARAGRAPHS = ("text:p", "text:h")
 
 
-def _filler(element: Element, source: str) -> Fill:
+def _odt_boxes(element: Element) -> Iterator[Element]:
+    """Frames and notes inside a paragraph, which have paragraphs of their own."""
+    for child in element.children:
+        if any(one.name in _ODT_PARAGRAPHS for one in child.walk()):
+            if child.name in ("text:span", "text:a"):
+                yield from _odt_boxes(child)
+            else:
+                yield child
+
+
+def _filler(element: Element, source: str, boxes: Mapping[str, Element]) -> Fill:
     def fill(filled: Filled) -> list[Edit]:
-        return [Edit(element.inner_start, element.inner_end, mend_markup(filled.texts[0], source))]
+        written = mend_markup(filled.texts[0], source)
+        for tag, box in boxes.items():
+            written = written.replace(tag, f"{_MOVED[0]}{box.start}:{box.end}{_MOVED[1]}")
+        return [Edit(element.inner_start, element.inner_end, written)]
 
     return fill
+
+
+_MOVED = "\ue000\ue001"
+"""Around the place of a stretch of the file that goes here, with the edits inside it."""
+
+
+def apply_nested(text: str, edits: Sequence[Edit], start: int = 0, end: int | None = None) -> str:
+    """`text[start:end]` with stretches replaced, some of which may stand in others that move them."""
+    end = len(text) if end is None else end
+    inside = [edit for edit in edits if start <= edit.start and edit.end <= end]
+    outer: list[Edit] = []
+    nested: list[Edit] = []
+    for edit in sorted(inside, key=lambda edit: (edit.start, -edit.end)):
+        is_nested = outer and edit.start < outer[-1].end
+        (nested if is_nested else outer).append(edit)
+
+    def moved(match: regex.Match[str]) -> str:
+        return apply_nested(text, nested, int(match[1]), int(match[2]))
+
+    pattern = regex.compile(rf"{_MOVED[0]}(\d+):(\d+){_MOVED[1]}")
+    shifted = [Edit(one.start - start, one.end - start, pattern.sub(moved, one.text)) for one in outer]
+    return apply_edits(text[start:end], shifted)
 
 
 # ---- DOCX
