@@ -295,6 +295,9 @@ def test_text_around_a_choice_of_fluent_goes_into_its_variants() -> None:
     assert unit.is_plural_form == (False, True, True)
     written = document.render({0: Filled(("una", "două", "multe"))}).decode()
     assert written == "x = { $n ->\n    [one] una\n    [few] două\n   *[other] multe\n }\n"
+    text = "x =\n    { $n ->\n        [one] %d file\n       *[other] %d files\n    }\n"
+    expected = text.replace("%d files", "%d fișiere").replace("%d file\n", "%d fișier\n        [few] %d fișiere\n")
+    assert translate("a.ftl", text) == expected
     for other in (
         "x = { PLATFORM() ->\n    [macos] Save\n   *[other] Save\n }\n",
         "x = { $n ->\n   *[other] { $m ->\n   *[a] Save\n }\n }\n",

@@ -38,7 +38,8 @@ def _units(text: str, pattern: Any, language: str) -> Iterator[Unit]:
     choices = _choices(pattern)
     start, end = pattern.span.start, pattern.span.end
     if len(choices) == 1 and not any(_choices(variant.value) for variant in choices[0].expression.variants):
-        choice = _Choice(text, start, end, choices[0])
+        space = len(text[start:end]) - len(text[start:end].lstrip())
+        choice = _Choice(text, start + space, end, choices[0])
         names = choice.missing(language)
         if names or choice.is_inside:
             yield from choice.unit(names)
