@@ -244,6 +244,17 @@ def test_no_word_of_a_forms_stem_is_written_right_after_it() -> None:
     assert rules.rule(state, 4).banned == ()
 
 
+def test_a_form_that_began_at_its_article_is_not_begun_again() -> None:
+    rules = rules_for(match(range(2, 4), (10, 111, 112)))
+    state = write(rules, State(), (1, 10))
+    state = rules.goes_on_as_form(state, 2, 10, 111, place=1) or State()
+    assert rules.must_go_on(state) == range(2, 4)
+    state = write(rules, state, (3, 112), start=2)
+    assert state.uses == (Use(0, range(3)),)
+    assert rules.goes_on_as_form(State(), 2, 10, 113, place=1) is None
+    assert rules.goes_on_as_form(State(), 1, 10, 111, place=1) is None
+
+
 def test_only_required_matches_keep_a_sentence_from_ending() -> None:
     rules = SentenceRules([match(range(2, 3), (10,)), match(range(4, 5), (11,))], BORDERS, required=[1])
     assert rules.missing(State()) == (1,)

@@ -257,6 +257,18 @@ class SentenceRules:
             return State(state.uses, is_glued=is_glued, echo=echo)
         return state
 
+    def goes_on_as_form(self, state: State, position: int, last: int, word: int, *, place: int) -> State | None:
+        """The state if a word, begun with the piece `last` from elsewhere, goes on as the form that belongs here.
+
+        A form may have begun at its article: it is not to be written again, then.
+        """
+        match = self._match_at.get(position)
+        if match is None or state.under_way is not None or state.has_used(match):
+            return None
+        if word not in self._next_words(match, (last,), is_glued=False):
+            return None
+        return self._write(state, match, (last, word), place)
+
     def completed(self, state: State, end: int) -> State:
         """The state of a hypothesis of `end` pieces that stops here: a form that may end counts as used."""
         match = state.under_way

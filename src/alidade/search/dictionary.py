@@ -256,7 +256,10 @@ class DictionaryRestriction(Restriction):
         course: _Course,
         proposed: Proposals,
     ) -> tuple[Rule, list[float]] | None:
-        """A row that would begin a form but goes on with the word before is left to do so, if there is time."""
+        """A row that would begin a form but goes on with the word before is left to do so, if there is time.
+
+        If it goes on as the form itself does, that word is the form.
+        """
         rule = chosen[0]
         state = course.state
         if not rule.begins or rule.starts_word or state.is_glued or self._step == 0 or self._must_hurry(terms, state):
@@ -327,7 +330,12 @@ class DictionaryRestriction(Restriction):
         if self._step < terms.num_given:
             rules = terms.rules
             begun = rules.begun_at(course.state, position) if self._is_assisted else rules.unused(course.state)
-        state = terms.rules.advance(course.state, piece, place=self._step, begun=begun)
+        state = None
+        if self._is_assisted and not begun:
+            last = int(self._last.ravel()[hypothesis])
+            state = terms.rules.goes_on_as_form(course.state, position, last, piece, place=self._step)
+        if state is None:
+            state = terms.rules.advance(course.state, piece, place=self._step, begun=begun)
         if self._step == terms.num_given - 1:
             state = terms.rules.after_given(state, self._step + 1)
         is_waiting = hypothesis in self._waiting
