@@ -4,10 +4,14 @@
     python benchmarks/translation_engines.py --input dev.en --every 5 --num-best 5
     python benchmarks/translation_engines.py --input dev.en --every 5 --dictionary terms.tsv --mode require
     python benchmarks/translation_engines.py --input dev.en --every 5 --target dev.ro --prefix-words 2
+    python benchmarks/translation_engines.py --input dev.en --num-best 5 --scores-only
 
 Torch is the search's reference (`models/reference.py`), which computes the whole decoder anew for every row; only what
 the encoders give is kept. Texts, positions and scores are compared, of all n best. Where they differ, both scores are
 printed: two that are equal but for rounding are a tie, and either may win it.
+
+A line takes torch a second or so. With --scores-only it searches nothing and scores what ONNX Runtime has found, all
+pieces of a hypothesis at once as in training: each log-probability of a piece and of a position is compared.
 """
 
 from __future__ import annotations
@@ -18,13 +22,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 import typer
 from torch import Tensor, nn
 
 from alidade.io import read_lines
+from alidade.models.batch import Batch
+from alidade.models.jumps import jumps_to_positions
 from alidade.models.reference import ReferenceSystem
-from alidade.models.system import load_system
+from alidade.models.system import System, load_system
+from alidade.search.batches import batches_by_length
+from alidade.search.beam import BeamSearch
+from alidade.search.hypotheses import Hypothesis, Request
+from alidade.text.vocabulary import BOS, EOS
 from alidade.translation import Translation
 from alidade.translator import Mode, Translator
 
@@ -102,9 +113,13 @@ def main(
     mode: str = "suggest",
     target: Annotated[Path | None, typer.Option(help="Translations whose first words are given.")] = None,
     prefix_words: int = 2,
+    scores_only: Annotated[bool, typer.Option("--scores-only", help="Let torch score what was found.")] = False,
 ) -> None:
     """Translate with both and print what differs."""
     engine = Translator(system, precision="float32")
+    if scores_only:
+        compare_scores(engine, list(read_lines(source))[first::every], num_best)
+        return
     reference = TorchTranslator(system, precision="float32").use(
         make_reference(engine, has_attention=dictionary is not None)
     )
@@ -139,6 +154,51 @@ def main(
             f"{seconds[0]:.0f} s ONNX Runtime, {seconds[1]:.0f} s torch",
             flush=True,
         )
+
+
+def compare_scores(engine: Translator, lines: Sequence[str], num_best: int) -> None:
+    """The log-probabilities of what the search finds, one by one, against those of a forward pass of torch."""
+    torch.set_num_threads(1)
+    system = load_system(engine.model)
+    search = BeamSearch(engine.system, engine.settings)
+    sources = [source for source in map(engine.model.source_subwords.encode, lines) if len(source)]
+    num_hypotheses, largest = 0, 0.0
+    for batch in batches_by_length([len(source) for source in sources], engine.batch_size):
+        results = search.search([Request(sources[number].ids) for number in batch], num_best=num_best)
+        for number, result in zip(batch, results, strict=True):
+            for hypothesis in result.hypotheses:
+                if hypothesis.is_complete:
+                    found = [hypothesis.lexical_logp, hypothesis.alignment_logp]
+                    expected = torch_logp(system, sources[number].ids, hypothesis)
+                    largest = max(
+                        largest, *[float(abs(np.array(a) - b).max()) for a, b in zip(found, expected, strict=False)]
+                    )
+                    num_hypotheses += 1
+        print(f"{num_hypotheses} hypotheses: log-probabilities differ by {largest:.1e} at the most", flush=True)
+
+
+@torch.inference_mode()
+def torch_logp(system: System, source: Sequence[int], hypothesis: Hypothesis) -> list[Any]:
+    """(T,) log p_lex and, in an assisted system, log p_align of a hypothesis's pieces and of its `</s>`."""
+    positions = torch.tensor([[*hypothesis.positions, len(source) + 1]])
+    target = torch.tensor([[*hypothesis.pieces, EOS]])
+    batch = Batch(
+        source=torch.tensor([[BOS, *source, EOS]]),
+        target_in=torch.tensor([[BOS, *hypothesis.pieces]]),
+        target_out=target,
+        positions=positions if system.alignment is not None else torch.zeros_like(target),
+        previous_positions=nn.functional.pad(positions[:, :-1], (1, 0)),
+        num_target_tokens=target.numel(),
+    )
+    features: Any = system(batch)
+    lexical = torch.log_softmax(system.lexical.output(features["lexical"]), dim=-1)  # type: ignore[union-attr, operator]
+    found = [lexical.gather(1, target.T)[:, 0].numpy()]
+    if system.alignment is not None:
+        logits = system.alignment.output(features["alignment"])[None]  # type: ignore[operator]
+        lengths = torch.tensor([len(source) + 2])
+        logp = jumps_to_positions(logits, batch.previous_positions, lengths, len(source) + 2)
+        found.append(logp[0].gather(1, positions.T)[:, 0].numpy())
+    return found
 
 
 def _mode(mode: str) -> Mode:
