@@ -161,11 +161,11 @@ def align_last_chunk(folder: Path, sides: list[Side], units: Words | Pieces, num
     others = [folder / f"{number}.learned" for number in range(num_chunks - 1)]
     for number, learned in enumerate(others):
         if not learned.exists():
-            files = tuple(folder / f"{number}.{name}" for name in (*SIDES, "forward", "reverse"))
-            EflomalAligner().align_with_priors(*files, folder / "priors", learned)
+            source, target, forward, reverse = (folder / f"{number}.{name}" for name in (*SIDES, "forward", "reverse"))
+            EflomalAligner().align_with_priors(source, target, forward, reverse, folder / "priors", learned)
     add_priors(others, folder / "others")
-    last = (folder / f"{num_chunks - 1}.{name}" for name in SIDES)
-    EflomalAligner().align_with_priors(*last, folder / "forward", folder / "reverse", folder / "others")
+    source, target = (folder / f"{num_chunks - 1}.{name}" for name in SIDES)
+    EflomalAligner().align_with_priors(source, target, folder / "forward", folder / "reverse", folder / "others")
     return words
 
 
