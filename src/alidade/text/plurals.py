@@ -41,7 +41,7 @@ def with_preposition(text: str, language: str) -> str:
 
 
 _NUMBER_BEFORE_WORD = regex.compile(
-    r"(%(?:\d+\$)?[ll']*[dui]|%(?:L?\d|n)\b|\{+\s*\$?\w*\s*\}+|%\(\w+\)d|#) (?!de\b)(?=\p{Ll}{3})"
+    r"(%(?:\d+\$)?[hljztqL']*[dui]|%(?:L?\d|n)\b|\{+\s*\$?\w*\s*\}+|%\(\w+\)d|#) (?!de\b)(?=\p{Ll}{3})"
 )
 
 
