@@ -92,8 +92,8 @@ LINES = (
         before="multi30k/transformer",
     ),
     Line(
-        "– captions, English→French",
-        ("multi30k-fr/assisted", bleu("test2016")),
+        "– captions, English→French (head dropout)",
+        ("multi30k-fr/assisted-head-dropout", bleu("test2016")),
         ("multi30k-fr/transformer-continued", bleu("test2016")),
         "plain transformer",
         before="multi30k-fr/transformer",
