@@ -113,8 +113,10 @@ def test_a_file_that_is_dropped_is_taken(files: Desk) -> None:
     place.dispatch_event("dragover", {"dataTransfer": dropped})
     expect(place).to_have_class("drop over")
     place.dispatch_event("drop", {"dataTransfer": dropped})
+    rows = files.page.get_by_role("grid", name="Segments").get_by_role("row")
+    expect(rows).to_have_count(1)  # the file before it is gone
+    expect(rows).to_contain_text("Open the file")
     expect(files.page.get_by_role("button", name="Download")).to_be_enabled()
-    expect(files.page.get_by_role("grid", name="Segments").get_by_role("row")).to_contain_text("Open the file")
 
 
 def test_what_cannot_be_read_is_refused_with_a_reason(files: Desk, tmp_path: Path) -> None:

@@ -40,9 +40,8 @@ def _units(text: str, pattern: Any, language: str) -> Iterator[Unit]:
     if len(choices) == 1 and not any(_choices(variant.value) for variant in choices[0].expression.variants):
         space = len(text[start:end]) - len(text[start:end].lstrip())
         choice = _Choice(text, start + space, end, choices[0])
-        names = choice.missing(language)
-        if names or choice.is_inside:
-            yield from choice.unit(names)
+        if choice.is_counting or choice.is_inside:
+            yield from choice.unit(choice.missing(language))
             return
     if choices:
         for choice in choices:
