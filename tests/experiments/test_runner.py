@@ -189,7 +189,7 @@ def test_dictionary_and_pruning_have_every_way(measured: Path) -> None:
         assert modes["require"]["used"] >= modes["none"]["used"]
     both = result(measured, "dictionary/enro-both")["figures"]
     assert isinstance(both, dict)
-    # Both rows align the dev set by themselves, and eflomal, which takes no seed, links a few words otherwise each time.
+    # Both rows align the dev set by themselves, and eflomal, which takes no seed, links a few words otherwise then.
     assert 0 < both["dictionary"]["entries"] <= 1.2 * terms["dictionary"]["entries"]
     assert all(modes["none"]["used"] == 0 for modes in both["systems"].values())
     pruned = result(measured, "pruning/enro")["figures"]
