@@ -326,16 +326,19 @@ class Lattice:
         return tuple(reversed(path))
 
     def _posteriors(self) -> Floats:
-        """(I, S)"""
+        """(I, S)
+
+        einsum, not matmul: after BLAS's product of such small arrays NumPy has warned of invalid values without any.
+        """
         posteriors = np.zeros((len(self._ways), self._num_positions), dtype=np.float32)
         shares = [np.ones(1, dtype=np.float32)]
         weights = [np.exp(SHARPNESS * (ways - ways.max())) for ways in self._ways]  # a factor a step changes nothing
         for way in weights:
-            shares.append(_normalise(shares[-1] @ way))
+            shares.append(_normalise(np.einsum("k,kn->n", shares[-1], way)))
         backward = _normalise(np.exp(SHARPNESS * (self._ends - self._ends.max())))
         for number in reversed(range(len(weights))):
             posteriors[number, self._positions[number]] = _normalise(shares[number + 1] * backward)
-            backward = _normalise(weights[number] @ backward)
+            backward = _normalise(np.einsum("kn,n->k", weights[number], backward))
         return posteriors
 
 
