@@ -91,7 +91,8 @@ def test_a_stopped_run_leaves_no_half_file_and_can_go_on(tmp_path: Path, stop: s
         text=True,
         start_new_session=True,  # Ctrl-C reaches every process of the session, as in a terminal
     )
-    partial = tmp_path / "corpus" / "train.source.ids.npy.partial"
+    part = tmp_path / "corpus" / "stages" / "encode.parts" / "train" / "00000"  # it is there while encoding goes on
+    partial = part / "train.source.ids.npy.partial"
     wait_until(lambda: partial.exists() or process.poll() is not None)
     os.killpg(process.pid, stop)
     _, errors = process.communicate(timeout=60)
