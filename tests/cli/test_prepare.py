@@ -92,8 +92,8 @@ def test_a_stopped_run_leaves_no_half_file_and_can_go_on(tmp_path: Path, stop: s
         start_new_session=True,  # Ctrl-C reaches every process of the session, as in a terminal
     )
     part = tmp_path / "corpus" / "stages" / "encode.parts" / "train" / "00000"  # it is there while encoding goes on
-    partial = part / "train.source.ids.npy.partial"
-    wait_until(lambda: partial.exists() or process.poll() is not None)
+    written = "train.source.ids.npy.partial"
+    wait_until(lambda: any(p.stat().st_size > 1000 for p in part.glob(written)) or process.poll() is not None)
     os.killpg(process.pid, stop)
     _, errors = process.communicate(timeout=60)
     corpus = tmp_path / "corpus"
