@@ -12,7 +12,7 @@ import heapq
 import itertools
 import operator
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TextIO, TypeVar
@@ -34,12 +34,7 @@ class EflomalAligner:
         written `source-target`. priors: where to keep what was learned, for `align_with_priors`. No file appears
         under its name before all are complete.
         """
-        eflomal = import_eflomal()
-        outputs = [path for path in (forward, reverse, priors) if path is not None]
-        with _written_aside(outputs) as aside:
-            self._run(eflomal, source, target, aside[forward], aside[reverse], None)
-            if priors is not None:
-                _write_priors(eflomal, source, target, aside[forward], aside[reverse], aside[priors])
+        self._align(source, target, forward, reverse, None, priors)
 
     def align_with_priors(
         self, source: Path, target: Path, forward: Path, reverse: Path, priors: Path, learned: Path | None = None
@@ -48,9 +43,14 @@ class EflomalAligner:
 
         learned: where to keep what these pairs teach, without the priors.
         """
-        eflomal = import_eflomal()
         if not priors.exists():
             raise AlidadeError(f"{priors}: no such file; it is written when the training bitext is aligned")
+        self._align(source, target, forward, reverse, priors, learned)
+
+    def _align(
+        self, source: Path, target: Path, forward: Path, reverse: Path, priors: Path | None, learned: Path | None
+    ) -> None:
+        eflomal = import_eflomal()
         with _written_aside([path for path in (forward, reverse, learned) if path is not None]) as aside:
             self._run(eflomal, source, target, aside[forward], aside[reverse], priors)
             if learned is not None:
@@ -91,19 +91,21 @@ class EflomalAligner:
 
 def add_priors(parts: Sequence[Path], total: Path) -> None:
     """Write the sum of the counts in several files of priors, holding none of them in memory."""
-    with write_aside(total) as file:
-        for key, counts in itertools.groupby(heapq.merge(*map(_read_counts, parts)), operator.itemgetter(0)):
-            print(key, sum(count for _, count in counts), sep="\t", file=file)
+    _write_sums(map(_read_counts, parts), total)
 
 
 def subtract_priors(total: Path, part: Path, others: Path) -> None:
     """Write the counts of a sum of priors without those of one part of it."""
-    negative = ((key, -count) for key, count in _read_counts(part))
-    with write_aside(others) as file:
-        merged = heapq.merge(_read_counts(total), negative, key=operator.itemgetter(0))
-        for key, counts in itertools.groupby(merged, operator.itemgetter(0)):
-            if left := sum(count for _, count in counts):
-                print(key, left, sep="\t", file=file)
+    _write_sums([_read_counts(total), ((key, -count) for key, count in _read_counts(part))], others)
+
+
+def _write_sums(files: Iterable[Iterator[tuple[str, int]]], path: Path) -> None:
+    """Add counts that come in the order of what is counted; what sums to nothing is left out."""
+    key_of = operator.itemgetter(0)
+    with write_aside(path) as file:
+        for key, counts in itertools.groupby(heapq.merge(*files, key=key_of), key_of):
+            if total := sum(count for _, count in counts):
+                print(key, total, sep="\t", file=file)
 
 
 def _read_counts(path: Path) -> Iterator[tuple[str, int]]:

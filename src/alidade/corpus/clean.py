@@ -180,7 +180,7 @@ class CleanedChunk(NamedTuple):
     origins: list[int]
     """The number of each kept pair in all raw bitexts together."""
     hashes: Hashes
-    """Of the kept pairs."""
+    """Of the kept pairs, if duplicates are dropped."""
     dropped: Counter[str]
 
 
@@ -198,7 +198,8 @@ def clean_bitexts(config: PrepareConfig, layout: Layout, workers: Workers, conso
     seen = _seen_in(done_before) if config.cleaning.drop_duplicates else None
 
     def clean(folder: Path, pairs: Iterator[_RawPair], size: int) -> dict[str, Any]:
-        chunks = workers.map_in_order(functools.partial(_clean_chunk, cleaner), _chunks_of_bitexts(pairs))
+        clean_chunk = functools.partial(_clean_chunk, cleaner, is_hashed=seen is not None)
+        chunks = workers.map_in_order(clean_chunk, _chunks_of_bitexts(pairs))
         accounts = [_Account() for _ in config.bitext]
         with _write_clean(Layout(folder)) as writer, write_array(folder / HASHES, np.uint64) as hashes:
             for chunk in track(chunks, "cleaning", size, console=console, weigh=lambda chunk: chunk.num_read):
@@ -327,7 +328,7 @@ def _chunks_of_bitexts(pairs: Iterator[_RawPair]) -> Iterator[list[_RawPair]]:
         yield from chunked(pairs_of_bitext, CHUNK)
 
 
-def _clean_chunk(cleaner: Cleaner, pairs: list[_RawPair]) -> CleanedChunk:
+def _clean_chunk(cleaner: Cleaner, pairs: list[_RawPair], *, is_hashed: bool) -> CleanedChunk:
     kept: list[CleanPair] = []
     origins: list[int] = []
     dropped: Counter[str] = Counter()
@@ -338,7 +339,8 @@ def _clean_chunk(cleaner: Cleaner, pairs: list[_RawPair]) -> CleanedChunk:
         else:
             kept.append(result)
             origins.append(pair.origin)
-    return CleanedChunk(pairs[0].bitext, len(pairs), kept, origins, hash_pairs(kept), dropped)
+    hashes = hash_pairs(kept if is_hashed else [])
+    return CleanedChunk(pairs[0].bitext, len(pairs), kept, origins, hashes, dropped)
 
 
 def _drop_seen(chunk: CleanedChunk, seen: SeenPairs) -> CleanedChunk:
