@@ -87,6 +87,33 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
         time.sleep(0.05)
 
 
+HOLDING_INTERRUPTS = """
+import os, signal, time
+from alidade.parallel import Workers
+
+def process(_):
+    time.sleep(0.2)  # long enough for every worker to get some
+    return os.getpid(), signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+if __name__ == "__main__":
+    with Workers(2) as workers:
+        print(*sorted(set(workers.map_in_order(process, range(6)))))
+    print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))
+"""
+
+
+def test_no_worker_sees_an_interrupt(tmp_path: Path) -> None:
+    """In a new process: the first worker is another case than later ones (`_interrupts_held`)."""
+    (tmp_path / "holding.py").write_text(HOLDING_INTERRUPTS)
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "holding.py")], stdout=subprocess.PIPE, text=True, check=True, timeout=60
+    )
+    workers, parent = done.stdout.splitlines()
+    assert "True" in workers
+    assert "False" not in workers
+    assert parent == "False", "the parent sees it as before"
+
+
 def is_running(process: int) -> bool:
     """Whether a process does or waits for work; one that has ended may stay listed until somebody collects it."""
     try:

@@ -20,6 +20,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any, Self, TypeVar
 
@@ -148,12 +149,17 @@ def _end_with_parent(ending: Connection) -> None:
 
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back while processes may start: they inherit that and never see it, and this one then ends them."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Hold Ctrl-C back while processes may start: they inherit that and never see it, and this one then ends them.
+
+    Python starts its resource tracker with the first of them and lets Ctrl-C through again when it has (bpo-33613), so
+    the tracker has to be there before.
+    """
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _known: tuple[bytes, Callable[[Any], Any]] | None = None
