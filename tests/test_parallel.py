@@ -114,6 +114,18 @@ def test_no_worker_sees_an_interrupt(tmp_path: Path) -> None:
     assert parent == "False", "the parent sees it as before"
 
 
+def test_workers_that_are_stopped_while_they_hand_over_results_do_not_hang() -> None:
+    for _ in range(5):
+        with pytest.raises(KeyboardInterrupt):
+            _interrupt_between_results()
+
+
+def _interrupt_between_results() -> None:
+    with Workers(2) as pool:
+        for _ in pool.map_in_order(bytes, [1 << 22] * 100):  # more than a pipe holds, so one is always on its way
+            raise KeyboardInterrupt
+
+
 def is_running(process: int) -> bool:
     """Whether a process does or waits for work; one that has ended may stay listed until somebody collects it."""
     try:

@@ -137,13 +137,22 @@ class _Reader:
 
 
 def _end_with_parent(ending: Connection) -> None:
-    """In a worker: end as soon as the other end of the pipe is closed, even in the middle of work."""
+    """In a worker: end as soon as the other end of the pipe is closed, even in the middle of work.
+
+    Only not while a result is on its way to a parent that lives: with half of it, the parent would wait for the other
+    half for ever. Who has no work is ended by the pool.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None
 
     def wait_for_its_end() -> None:
         with contextlib.suppress(EOFError, OSError):
             ending.recv_bytes()
+        while not _between_calls.acquire(timeout=0.1) and parent.is_alive():
+            pass
         os._exit(1)
 
+    _between_calls.acquire()
     threading.Thread(target=wait_for_its_end, daemon=True).start()
 
 
@@ -162,12 +171,18 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+_between_calls = threading.Lock()
+"""In a worker: held while it does not work on an item but takes one or hands a result over."""
 _known: tuple[bytes, Callable[[Any], Any]] | None = None
 """In a worker: the function that it was sent last."""
 
 
 def _call(payload: bytes, item: Any) -> Any:
     global _known
-    if _known is None or _known[0] != payload:
-        _known = payload, pickle.loads(payload)  # noqa: S301  # from the process that started this one
-    return _known[1](item)
+    _between_calls.release()
+    try:
+        if _known is None or _known[0] != payload:
+            _known = payload, pickle.loads(payload)  # noqa: S301  # from the process that started this one
+        return _known[1](item)
+    finally:
+        _between_calls.acquire()
