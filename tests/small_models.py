@@ -61,7 +61,9 @@ def randomise(model: torch.nn.Module, noise: float = 0.2) -> None:
     """Weights that no initialisation has, zeros among them, so that nothing agrees by accident."""
     generator = torch.Generator().manual_seed(7)
     with torch.no_grad():
-        for parameter in model.parameters():
+        for parameter in sorted(
+            model.parameters(), key=lambda one: not one.requires_grad
+        ):  # what is counted comes last
             parameter.add_(torch.randn(parameter.shape, generator=generator) * noise)
 
 

@@ -25,6 +25,10 @@ Past = tuple[tuple[int, ...], tuple[int, ...]]
 """The pieces and positions so far, `<s>` and 0 first."""
 
 
+SKIP_COSTS = 40
+"""More than any vocabulary here has pieces."""
+
+
 def draw(size: int, sharpness: float, *key: object) -> Floats:
     """Random logits that belong to the key."""
     generator = np.random.default_rng(zlib.crc32(repr(key).encode()))
@@ -161,6 +165,7 @@ class TableAlignment:
         self, *, max_jump: int = 100, sharpness: float = 2.0, is_first_order: bool = False, seed: int = 1
     ) -> None:
         self.max_jump = max_jump
+        self.skip_cost = np.abs(draw(SKIP_COSTS, 1.0, "skip_cost", seed))
         self._is_first_order = is_first_order
         self._sharpness, self._seed = sharpness, seed
 
@@ -232,4 +237,7 @@ def score_path(system: TableSystem, source: Source, path: list[tuple[int, int]],
             position_logp = system.alignment.position_logp(source, (past[0], (0, *past[1])))[position]
             total += settings.alignment_weight * float(position_logp)
         past = ((*past[0], piece), (*past[1], position))
+    if system.alignment is not None:
+        left_out = [piece for place, piece in enumerate(source[1:-1], 1) if place not in past[1]]
+        total -= settings.coverage_weight * sum(float(system.alignment.skip_cost[piece]) for piece in left_out)
     return float(total / len(path) ** settings.length_normalisation)

@@ -93,6 +93,8 @@ class LeftToRightState:
 class LeftToRight:
     """The alignment model: the next word is by far the most probable."""
 
+    skip_cost: Floats = np.zeros(1000, dtype=np.float32)
+
     def encode(self, source: Ints) -> Ints:
         return source
 

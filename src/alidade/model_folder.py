@@ -56,6 +56,9 @@ SHIPPED_MODEL = "en-ro"
 VARIABLE = "ALIDADE_MODEL"
 """An environment variable that names another model folder to take."""
 
+SKIP_COST = "alignment.skip_cost"
+"""What it costs to leave out each source piece. Folders of 0.2 and before do not have it."""
+
 WeightForm = Literal["float32", "float16", "int8"]
 Array = npt.NDArray[Any]
 Weights = Mapping[str, npt.NDArray[np.float32]]
@@ -109,7 +112,10 @@ class ModelFolder:
 
     def weights(self) -> dict[str, npt.NDArray[np.float32]]:
         """All weights by name, in float32."""
-        return read_weights(self.path)
+        weights = read_weights(self.path)
+        if self.description.alignment is not None and SKIP_COST not in weights:
+            weights[SKIP_COST] = np.zeros(self.description.source.size, dtype=np.float32)
+        return weights
 
     def weights_of(self, role: Literal["lexical", "alignment"]) -> dict[str, npt.NDArray[np.float32]]:
         """The weights of one role."""

@@ -63,6 +63,7 @@ class SearchChanges(TypedDict, total=False):
     beam_size: int
     lexical_weight: float
     alignment_weight: float
+    coverage_weight: float
     length_normalisation: float
     stopping: Literal["finished", "attainable", "shrinking"]
     max_length_factor: float

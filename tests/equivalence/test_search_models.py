@@ -97,6 +97,7 @@ REQUESTS: dict[str, list[Request]] = {
 @pytest.mark.parametrize("requests", REQUESTS)
 def test_the_engine_translates_as_the_models_that_are_trained(kind: str, requests: str) -> None:
     options: dict[str, Any] = {"requests": REQUESTS[requests], "pruning": "exact", "alignment_weight": 0.8}
+    options["coverage_weight"] = 0.4
     found = search_with(engine_of(kind), **options)
     expected = search_with(make_system(kind).reference(), **options)
     assert_same(found, expected)
@@ -110,8 +111,9 @@ def test_the_engine_translates_as_the_models_that_are_trained(kind: str, request
 def test_a_batch_is_its_sentences_one_by_one(kind: str, pruning: str) -> None:
     """So padding and sentences that leave the batch change nothing, either."""
     system = engine_of(kind)
-    together = search_with(system, pruning=pruning)
-    alone = [search_with(system, requests=[r], pruning=pruning)[0] for r in some_requests()]
+    settings: dict[str, Any] = {"pruning": pruning, "coverage_weight": 0.4}
+    together = search_with(system, **settings)
+    alone = [search_with(system, requests=[r], **settings)[0] for r in some_requests()]
     assert_same(together, alone, tolerance=1e-5)
 
 
@@ -157,6 +159,7 @@ def test_eight_bits_come_near(monkeypatch: pytest.MonkeyPatch, kind: str, is_wid
 def test_the_searchs_score_is_the_scorers(kind: str) -> None:
     system = engine_of(kind)
     settings: dict[str, Any] = {"lexical_weight": 0.8, "alignment_weight": 0.6, "length_normalisation": 0.7}
+    settings["coverage_weight"] = 0.4
     found = [
         (list(request.source), hypothesis)
         for request, result in zip(some_requests(), search_with(system, **settings), strict=True)
@@ -178,13 +181,14 @@ def test_the_searchs_score_is_the_scorers(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ASSISTED)
-@pytest.mark.parametrize("weights", [(1.0, 1.0), (0.7, 1.5)])
+@pytest.mark.parametrize("weights", [(1.0, 1.0, 0.0), (0.7, 1.5, 0.3)])
 @pytest.mark.parametrize("length_normalisation", [0.0, 1.0])
-def test_exact_is_none(kind: str, weights: tuple[float, float], length_normalisation: float) -> None:
+def test_exact_is_none(kind: str, weights: tuple[float, float, float], length_normalisation: float) -> None:
     system = engine_of(kind)
     settings: dict[str, Any] = {
         "lexical_weight": weights[0],
         "alignment_weight": weights[1],
+        "coverage_weight": weights[2],
         "length_normalisation": length_normalisation,
     }
     none, exact = (search_with(system, pruning=pruning, **settings) for pruning in ("none", "exact"))

@@ -18,19 +18,30 @@ from small_folders import make_folder
 
 
 def landscape(settings: SearchSettings) -> float:
-    return -((settings.alignment_weight - 0.3) ** 2) - (settings.length_normalisation - 0.6) ** 2
+    return (
+        -((settings.alignment_weight - 0.3) ** 2)
+        - (settings.length_normalisation - 0.6) ** 2
+        - (settings.coverage_weight - 0.1) ** 2
+    )
 
 
 def test_the_best_point_is_found() -> None:
-    trials = list(try_settings(landscape, SearchSettings(lexical_weight=2.0), is_assisted=True))
+    start = SearchSettings(lexical_weight=2.0)
+    trials = list(try_settings(landscape, start, is_assisted=True, knows_skips=True))
     best = max(trials, key=lambda trial: trial.bleu).settings
     assert (best.lexical_weight, best.alignment_weight, best.length_normalisation) == (1.0, 0.3, 0.6)
+    assert best.coverage_weight == 0.1
     assert len({trial.settings for trial in trials}) == len(trials)  # no point is tried twice
 
 
 def test_a_baseline_has_only_its_length_normalisation() -> None:
-    trials = list(try_settings(landscape, SearchSettings(), is_assisted=False))
+    trials = list(try_settings(landscape, SearchSettings(), is_assisted=False, knows_skips=False))
     assert {trial.settings.alignment_weight for trial in trials} == {1.0}
+
+
+def test_coverage_is_not_tried_if_nothing_is_known_of_it() -> None:
+    trials = list(try_settings(landscape, SearchSettings(), is_assisted=True, knows_skips=False))
+    assert {trial.settings.coverage_weight for trial in trials} == {0.0}
 
 
 @pytest.mark.parametrize("is_assisted", [True, False])

@@ -31,13 +31,15 @@ def same_results(first: list[SearchResult], second: list[SearchResult]) -> None:
 
 
 @pytest.mark.parametrize("can_repeat", [False, True])
-@pytest.mark.parametrize("is_assisted", [False, True])
+@pytest.mark.parametrize(("is_assisted", "coverage_weight"), [(False, 0.0), (True, 0.0), (True, 0.9)])
 @pytest.mark.parametrize("length_normalisation", [0.0, 0.6, 1.0])
-def test_an_unlimited_beam_is_brute_force(is_assisted: bool, length_normalisation: float, can_repeat: bool) -> None:
+def test_an_unlimited_beam_is_brute_force(
+    is_assisted: bool, coverage_weight: float, length_normalisation: float, can_repeat: bool
+) -> None:
     """Vocabulary of three real words, two source words, at most four steps: every path is in the beam."""
     system = table_system(7, is_assisted=is_assisted)
     changes = {"length_normalisation": length_normalisation, "can_repeat": can_repeat}
-    settings = settings_of(beam_size=250, alignment_weight=0.7, **changes)
+    settings = settings_of(beam_size=250, alignment_weight=0.7, coverage_weight=coverage_weight, **changes)
     for source in ([4, 6], [5]):
         expected = brute_force(system, source, settings, max_length=4)
         (result,) = BeamSearch(system, settings).search([Request(source, max_length=4)], num_best=250)
@@ -52,20 +54,23 @@ def test_an_unlimited_beam_is_brute_force(is_assisted: bool, length_normalisatio
 @pytest.mark.parametrize("pruning", PRUNINGS)
 def test_a_batch_is_its_sentences_one_by_one(is_assisted: bool, pruning: str) -> None:
     system = table_system(30, is_assisted=is_assisted)
-    search = BeamSearch(system, settings_of(pruning=pruning))
+    search = BeamSearch(system, settings_of(pruning=pruning, coverage_weight=0.4))
     requests = [Request(source) for source in SOURCES * 2]
     together = search.search(requests, num_best=4)
     same_results(together, [search.search([request], num_best=4)[0] for request in requests])
 
 
 @pytest.mark.parametrize("sharpness", [0.5, 2.0, 6.0])
-@pytest.mark.parametrize("weights", [(1.0, 1.0), (1.0, 0.3), (0.5, 2.0), (1.0, 0.0)])
+@pytest.mark.parametrize(
+    "weights", [(1.0, 1.0, 0.0), (1.0, 0.3, 0.8), (0.5, 2.0, 0.2), (1.0, 0.0, 0.5), (1.0, 0.0, 0.0)]
+)
 @pytest.mark.parametrize("length_normalisation", [0.0, 1.0])
-def test_exact_is_none(sharpness: float, weights: tuple[float, float], length_normalisation: float) -> None:
+def test_exact_is_none(sharpness: float, weights: tuple[float, float, float], length_normalisation: float) -> None:
     system = table_system(30, is_assisted=True, sharpness=sharpness)
     changes = {
         "lexical_weight": weights[0],
         "alignment_weight": weights[1],
+        "coverage_weight": weights[2],
         "length_normalisation": length_normalisation,
     }
     requests = [Request(source) for source in SOURCES]
@@ -131,7 +136,7 @@ def test_a_prefix_is_obeyed(is_assisted: bool, pruning: str) -> None:
 @pytest.mark.parametrize("is_assisted", [False, True])
 def test_a_hypothesis_has_the_attention_and_the_score_of_its_own_path(is_assisted: bool) -> None:
     system = table_system(12, is_assisted=is_assisted)
-    settings = settings_of(pruning="exact", alignment_weight=0.6)
+    settings = settings_of(pruning="exact", alignment_weight=0.6, coverage_weight=0.3)
     num_complete = 0
     for source, result in zip(
         SOURCES, BeamSearch(system, settings).search([Request(source) for source in SOURCES], num_best=4), strict=True

@@ -19,10 +19,10 @@ def tune(
     batch_size: BatchSizeOption = 32,
     threads: ThreadsOption = None,
 ) -> None:
-    """Pick the alignment model's weight and the length normalisation on dev data.
+    """Pick the weights of the alignment model and of coverage, and the length normalisation, on dev data.
 
-    Translates the dev sentences with some fifteen settings, takes those with the best BLEU and saves them in the model
-    folder's search.json, where `alidade translate` finds them. Example:
+    Translates the dev sentences with some two dozen settings, takes those with the best BLEU and saves them in the
+    model folder's search.json, where `alidade translate` finds them. Example:
 
         alidade tune --model run/system --source dev.en --target dev.de
     """
@@ -43,6 +43,7 @@ def tune(
         settings = trial.settings
         typer.echo(
             f"BLEU {trial.bleu:.2f} with alignment_weight {settings.alignment_weight}, "
+            f"coverage_weight {settings.coverage_weight}, "
             f"length_normalisation {settings.length_normalisation}",
             err=True,
         )

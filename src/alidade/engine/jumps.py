@@ -42,6 +42,7 @@ class AlignmentTransformer:
             self._encode = self._encode_graph(weights.at("encoder"), settings.encoder_layers, precision).session(
                 threads, device
             )
+        self.skip_cost = weights["skip_cost"]
         is_tied = not weights.has("embedding.weight")
         self.embedding = self._source_embedding if is_tied else Embedding(weights["embedding.weight"])
         self.advance = self._step_graph(weights, precision).session(threads, device)

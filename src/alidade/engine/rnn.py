@@ -300,6 +300,7 @@ class AlignmentRnn:
         if settings.encoder == "own":
             source = weights.or_tied("encoder.embedding.weight", target)
             self._encode = Encoder(weights.at("encoder"), source, settings.unidirectional_encoder_layers, [], make)
+        self.skip_cost = weights["skip_cost"]
         self.advance = make.session(self._step_graph(make.graph(), weights))
 
     def encode(self, source: Ints) -> Memory:

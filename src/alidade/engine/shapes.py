@@ -113,6 +113,7 @@ class _Shapes(dict[str, tuple[int, ...]]):
         if settings.pre_norm:
             self["norm.weight"] = self["norm.bias"] = (width,)
         self._linear("output", 2 * settings.max_jump + 1, width)
+        self["skip_cost"] = (source_size,)
 
     def _encoder(self, settings: TransformerSettings | TransformerJumpsSettings) -> None:
         for number in range(settings.encoder_layers):
@@ -157,6 +158,7 @@ class _Shapes(dict[str, tuple[int, ...]]):
         for number in range(settings.decoder_layers):
             self._lstm(f"decoder.layers.{number}", width, width if number else embedding + width)
         self._linear("output", 2 * settings.max_jump + 1, width)
+        self["skip_cost"] = (source_size,)
 
     def _lstm_encoder(self, settings: RnnSettings | RnnJumpsSettings) -> None:
         for direction in ("rightwards", "leftwards"):

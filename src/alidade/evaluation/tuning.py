@@ -1,8 +1,9 @@
-"""Tuning: the weights of the two models and the length normalisation that give the best dev BLEU.
+"""Tuning: the weights of the two models and of coverage, and the length normalisation, that give the best dev BLEU.
 
-Only the ratio of the two weights matters to the search, so the lexical model's stays at one. Coordinate search: the
-alignment weight first, then the length normalisation, then the alignment weight's neighbours again; every point is
-translated by the real search. What is best is saved in the model folder, where translating finds it.
+Only the ratio of the weights matters to the search, so the lexical model's stays at one. Coordinate search: the
+alignment weight first, then the length normalisation, then the weight of coverage, then the neighbours of the first and
+the last again; every point is translated by the real search. What is best is saved in the model folder, where
+translating finds it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ ALIGNMENT_WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
 LENGTH_NORMALISATIONS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
 """Not further: where dev translations are a little short, ever more looks ever better, and elsewhere they become too
 long (experiments/LOG.md)."""
+
+
+COVERAGE_WEIGHTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
+START_OF_COVERAGE = 0.15
+"""Where the search begins: without coverage the best alignment weight is another one, and not the best of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,9 @@ def tune(
         return corpus_bleu(texts, references, lower_case=True, tokenisation=tokenisation).value
 
     trials = []
-    for trial in try_settings(score, translator.settings, is_assisted=translator.is_assisted):
+    alignment = translator.system.alignment if translator.is_assisted else None
+    knows_skips = alignment is not None and bool(alignment.skip_cost.any())
+    for trial in try_settings(score, translator.settings, is_assisted=translator.is_assisted, knows_skips=knows_skips):
         trials.append(trial)
         yield trial
     save_search_settings(path, best_of(trials).settings)
@@ -73,16 +81,24 @@ def best_of(trials: Sequence[Trial]) -> Trial:
 
 
 def try_settings(
-    score: Callable[[SearchSettings], float], start: SearchSettings, *, is_assisted: bool
+    score: Callable[[SearchSettings], float], start: SearchSettings, *, is_assisted: bool, knows_skips: bool
 ) -> Iterator[Trial]:
-    """Every point that is tried, in order; the best of them is the result. `score` gives dev BLEU, higher is better."""
+    """Every point that is tried, in order; the best of them is the result. `score` gives dev BLEU, higher is better.
+
+    knows_skips: whether the alignment model says what it costs to leave a piece out.
+    """
     tried: dict[SearchSettings, float] = {}
-    best = start.model_copy(update={"lexical_weight": 1.0})
+    start_of_coverage = (start.coverage_weight or START_OF_COVERAGE) if knows_skips else 0.0
+    best = start.model_copy(update={"lexical_weight": 1.0, "coverage_weight": start_of_coverage})
     axes: list[tuple[str, Sequence[float]]] = [("length_normalisation", LENGTH_NORMALISATIONS)]
     if is_assisted:
-        axes = [("alignment_weight", ALIGNMENT_WEIGHTS), *axes, ("alignment_weight", ALIGNMENT_WEIGHTS)]
-    for number, (name, values) in enumerate(axes):
-        near = values if number < 2 else _neighbours(values, getattr(best, name))
+        axes = [("alignment_weight", ALIGNMENT_WEIGHTS), *axes]
+    if knows_skips:
+        axes.append(("coverage_weight", COVERAGE_WEIGHTS))
+    seen: set[str] = set()
+    for name, values in [*axes, *[axis for axis in axes if axis[0].endswith("_weight")]]:
+        near = _neighbours(values, getattr(best, name)) if name in seen else values
+        seen.add(name)
         for value in near:
             settings = best.model_copy(update={name: value})
             if settings not in tried:

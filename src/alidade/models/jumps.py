@@ -60,6 +60,8 @@ class TransformerJumps(nn.Module):
         self.norm = shape.final_norm()
         self.output = Output(shape.width, 2 * max_jump + 1)
         self.max_jump = max_jump
+        self.skip_cost = nn.Parameter(torch.zeros(source_vocabulary), requires_grad=False)
+        """Counted, not trained (`corpus/skips.py`); the search reads it (`search/coverage.py`)."""
         if self.encoder is not None and tied_embeddings == "all":
             self.embedding.weight = self.encoder.embedding.weight
 

@@ -142,6 +142,7 @@ class ReferenceAlignment:
 
     def __init__(self, system: System) -> None:
         self.system = system
+        self.skip_cost = system.skip_cost.numpy()
 
     def encode(self, source: Ints) -> Ints:
         return source

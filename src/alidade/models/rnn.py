@@ -405,6 +405,8 @@ class RnnJumps(nn.Module):
         self.dropout = Dropout(dropout)
         self.output = Output(width, 2 * max_jump + 1)
         self.max_jump = max_jump
+        self.skip_cost = nn.Parameter(torch.zeros(source_vocabulary), requires_grad=False)
+        """Counted, not trained (`corpus/skips.py`); the search reads it (`search/coverage.py`)."""
 
     def forward(self, batch: Batch, memory: Memory | None = None) -> Tensor:
         """Features (N, D) of the batch's real target tokens."""

@@ -22,7 +22,7 @@ from alidade.config import (
     TransformerSettings,
 )
 from alidade.errors import AlidadeError
-from alidade.model_folder import MODEL_FILE, WEIGHTS_FILE, ModelFolder, read_weights
+from alidade.model_folder import MODEL_FILE, WEIGHTS_FILE, ModelFolder, load_model_folder, read_weights
 from alidade.models.batch import Batch
 from alidade.models.jumps import TransformerJumps
 from alidade.models.layers import Shape
@@ -49,6 +49,14 @@ class System(nn.Module):
     @property
     def shares_encoder(self) -> bool:
         return self.alignment is not None and self.alignment.encoder is None
+
+    @property
+    def skip_cost(self) -> Tensor:
+        """(V,) what the alignment model says it costs to leave out each source piece; counted, not trained."""
+        assert self.alignment is not None, "only an alignment model knows"
+        cost = self.alignment.skip_cost
+        assert isinstance(cost, Tensor)
+        return cost
 
     @property
     def roles(self) -> dict[Role, nn.Module]:
@@ -195,7 +203,7 @@ def named_weights(system: System) -> dict[str, npt.NDArray[np.float32]]:
 @torch.no_grad()
 def load_weights(system: System, path: Path) -> None:
     """Fill a system with a model folder's weights; names and shapes must be the same."""
-    weights = read_weights(path)
+    weights = load_model_folder(path).weights()
     parameters = dict(system.named_parameters())
     if weights.keys() != parameters.keys():
         odd = sorted(weights.keys() ^ parameters.keys())[0]

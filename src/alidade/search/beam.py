@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from alidade.config import SearchSettings
+from alidade.search.coverage import Coverage, costs_of_sources
 from alidade.search.endings import Endings
 from alidade.search.hypotheses import Beam, History, Hypothesis, Request, SearchResult, pad_sources, pick, rank
 from alidade.search.pruning import pruning_of
@@ -105,10 +106,21 @@ class _BatchSearch:
         memory = search.lexical.encode(source)
         self._lexical = search.lexical.start(memory)
         self._alignment: AlignmentState | None = None
+        self._coverage: Coverage | None = None
         if search.alignment is not None:
             alignment_memory = memory if search.shares_encoder else search.alignment.encode(source)
             self._alignment = search.alignment.start(alignment_memory)
             self._pruning = pruning_of(self._settings)
+            self._coverage = self._start_coverage(search.alignment.skip_cost, source)
+
+    def _start_coverage(self, skip_cost: Floats, source: Ints) -> Coverage | None:
+        weight = np.float32(self._settings.coverage_weight)
+        if weight == 0:
+            return None
+        costs = weight * costs_of_sources(skip_cost, source)
+        for restriction in self._restrictions:
+            restriction.excuse_positions(costs)
+        return Coverage(costs)
 
     @property
     def goes_on(self) -> bool:
@@ -151,9 +163,12 @@ class _BatchSearch:
     def _bounds(self, position_logp: Floats) -> Floats:
         """(B, K, S): the score of each hypothesis with each position; -inf where there is none."""
         weight = np.float32(self._settings.alignment_weight)
+        scores = self._scores[:, :, None]
+        if self._coverage is not None:
+            scores = scores + self._coverage.gains()
         if weight == 0:
-            return np.where(position_logp == -np.inf, -np.inf, self._scores[:, :, None]).astype(np.float32)
-        return self._scores[:, :, None] + weight * position_logp
+            return np.where(position_logp == -np.inf, -np.inf, scores).astype(np.float32)
+        return scores + weight * position_logp
 
     def _evaluate_pairs_of(self, pairs: Ints, bounds: Floats) -> EvaluatedRows:
         hypotheses, positions = np.divmod(pairs, bounds.shape[2])
@@ -206,6 +221,8 @@ class _BatchSearch:
         self._lexical.commit(rows, beam.parents)
         if self._alignment is not None:
             self._alignment.commit(beam.parents)
+        if self._coverage is not None:
+            self._coverage.commit(beam)
         for restriction in self._restrictions:
             restriction.commit(beam)
         self._step += 1
@@ -269,7 +286,7 @@ class _BatchSearch:
         """Go on with the sentences in these rows of the grid only."""
         kept = np.array(rows)
         self._endings.keep(rows)
-        for part in (self._history, self._lexical, self._alignment, *self._restrictions):
+        for part in (self._history, self._lexical, self._alignment, self._coverage, *self._restrictions):
             if part is not None:
                 part.keep(kept)
         self._scores, self._pieces, self._positions = self._scores[kept], self._pieces[kept], self._positions[kept]

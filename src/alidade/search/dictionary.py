@@ -114,6 +114,13 @@ class DictionaryRestriction(Restriction):
 
     # Where hypotheses may look.
 
+    def excuse_positions(self, costs: Floats) -> None:
+        """A form points at one of its entry's words, or at some, and translates all of them."""
+        for sentence, terms in enumerate(self._sentences):
+            for match in range(0 if terms is None else len(terms.rules.matches)):
+                if terms is not None and len(positions := terms.done_with(match)) > 1:
+                    costs[sentence, positions] = 0
+
     def restrict_positions(self, position_logp: Floats) -> None:
         for sentence, (terms, courses) in enumerate(zip(self._sentences, self._courses, strict=True)):
             if terms is None or self._step < terms.num_given:

@@ -22,6 +22,7 @@ import numpy as np
 
 from alidade.config import SearchSettings
 from alidade.search.batches import map_batches
+from alidade.search.coverage import cost_of_path
 from alidade.search.hypotheses import pad_sources, pick, rank
 from alidade.search.roles import AlignmentState, Floats, Ints, System
 from alidade.text.vocabulary import BOS, EOS
@@ -54,6 +55,8 @@ class PairScore:
     """log p_lex of each target piece and of `</s>`."""
     alignment_logp: tuple[float, ...]
     """log p_align likewise; empty for the baselines."""
+    skip_cost: float
+    """What the source pieces that nothing points at cost together (`coverage.py`)."""
     score: float
     """Weighted and normalised for length, as the search has it."""
     attention: Floats
@@ -98,13 +101,17 @@ def _score_batch(system: System, triples: Sequence[tuple[Ids, Ids, Ids]], settin
     for row, (source, target, path) in enumerate(triples):
         length = len(target) + 1
         total = settings.lexical_weight * lexical[row, :length].sum()
-        if alignment is not None:
+        skip_cost = 0.0
+        if alignment is not None and system.alignment is not None:
+            skip_cost = cost_of_path(system.alignment.skip_cost, source, path)
             total = total + settings.alignment_weight * alignment[row, :length].sum()
+            total = total - settings.coverage_weight * skip_cost
         scores.append(
             PairScore(
                 positions=tuple(path),
                 lexical_logp=tuple(lexical[row, :length].tolist()),
                 alignment_logp=() if alignment is None else tuple(alignment[row, :length].tolist()),
+                skip_cost=skip_cost,
                 score=float(total) / length**settings.length_normalisation,
                 attention=attention[row, : len(target), : len(source) + 2],
             )

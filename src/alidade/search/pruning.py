@@ -1,8 +1,9 @@
 """Pruning: which (hypothesis, position) pairs the lexical model evaluates (paper, section 4, algorithm 1).
 
 A pair's number is `hypothesis * S + position`; all ways to prune see the pairs' bounds and hand out pair numbers,
-ascending. The bound of a pair is `score(h) + alignment_weight * log p(position | h)`: since log p_lex <= 0, no
-piece of the pair can score higher. It is -inf for pairs that are not there at all: dead hypotheses, padding.
+ascending. The bound of a pair is `score(h) + alignment_weight * log p(position | h)`, with what the position gains or
+loses for coverage (`coverage.py`): since log p_lex <= 0, no piece of the pair can score higher. It is -inf for pairs
+that are not there at all: dead hypotheses, padding.
 
 Two questions are answered apart. Which pairs *may* be evaluated, a `Picker` says: the paper's threshold and its kin,
 which change translations, or all pairs. Which of those *are*, `BestFirst` finds out: a pair whose bound cannot beat

@@ -82,6 +82,9 @@ class Restriction:
         At least one position of every living hypothesis stays finite.
         """
 
+    def excuse_positions(self, costs: Floats) -> None:
+        """Set to zero, in place, what it costs to leave out positions that nothing has to point at; (B, S)."""
+
     def ask(self, rows: Rows) -> Question:  # noqa: ARG002
         """What is needed to restrict these rows."""
         return NO_QUESTION

@@ -70,6 +70,10 @@ class AlignmentState(Protocol):
 class AlignmentModel(Protocol):
     """p(b_i | b_<i, e_<i, f): where to look next."""
 
+    @property
+    def skip_cost(self) -> Floats:
+        """(V,) what it costs never to look at a source piece, zero if the model does not know; see `coverage.py`."""
+
     def encode(self, source: Ints) -> Any:
         """Encoder memory of source (B, S), padded with `<pad>`."""
 

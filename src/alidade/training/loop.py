@@ -24,6 +24,7 @@ from torch import Tensor
 
 from alidade.config import TrainConfig, TrainingSettings
 from alidade.corpus.batching import BatchPlan, Update, group_all
+from alidade.corpus.skips import skip_costs
 from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
 from alidade.hardware import has_onednn, keep_freed_memory
@@ -305,6 +306,9 @@ def _initial_system(config: TrainConfig, corpus: PreparedCorpus) -> System:
     )
     if config.training.init_from is not None:
         initialise_from(system, config.training.init_from)
+    if system.alignment is not None and "alignment" not in config.training.freeze:
+        costs = skip_costs(corpus.train, corpus.source_subwords.vocabulary_size)
+        system.skip_cost.copy_(torch.from_numpy(costs))
     return system
 
 

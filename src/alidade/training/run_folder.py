@@ -32,7 +32,7 @@ from alidade.config import Settings, TrainConfig, TrainingSettings, parse_settin
 from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
 from alidade.io import force_to_disk, read_json, write_folder_aside, write_json
-from alidade.model_folder import WEIGHTS_FILE, Array, read_weights, save_model_folder, write_weights
+from alidade.model_folder import WEIGHTS_FILE, Array, load_model_folder, save_model_folder, write_weights
 from alidade.models.system import System, load_weights, named_weights
 
 MOMENTS_FILE = "moments.safetensors"
@@ -155,7 +155,7 @@ class RunFolder:
         """Fill a system with the mean of several snapshots' weights."""
         sums: dict[str, Array] = {}
         for snapshot in snapshots:
-            for name, weight in read_weights(self.snapshot(snapshot.step)).items():
+            for name, weight in load_model_folder(self.snapshot(snapshot.step)).weights().items():
                 sums[name] = sums[name] + weight if name in sums else weight.astype(np.float64)
         for name, parameter in system.named_parameters():
             parameter.copy_(torch.from_numpy(sums[name] / len(snapshots)))

@@ -1,0 +1,70 @@
+"""Coverage: what a hypothesis pays for source pieces that it leaves behind.
+
+At any step those hypotheses look best that have put off, or jumped over, what is hard to translate. The beam fills up
+with them, and words of the source are lost. Whoever hypothesises positions can tell: a source piece to the left of the
+furthest one pointed at, to which nothing points, has been passed by. It costs what it usually means (`skip_cost` of the
+alignment model: little for articles, much for nouns) times `coverage_weight`, and is paid back if a later
+position returns to it. So a finished hypothesis has paid for all pieces that nothing points at, and for no other.
+
+What a position costs or pays back is known before the lexical model is asked, so bounds stay bounds (`pruning.py`).
+
+Dimensions: B sentences, K beam, S source positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from alidade.search.hypotheses import Beam, pick
+from alidade.search.roles import Floats, Ints
+from alidade.text.vocabulary import BOS, EOS, PAD
+
+
+def costs_of_sources(skip_cost: Floats, source: Ints) -> Floats:
+    """What it costs to leave out each piece of sources: (V,), (B, S) -> (B, S); nothing for `<s>`, `</s>`, `<pad>`."""
+    is_text = (source != PAD) & (source != BOS) & (source != EOS)
+    costs: Floats = np.where(is_text, skip_cost[source], np.float32(0))
+    return costs
+
+
+def cost_of_path(skip_cost: Floats, source: Sequence[int], positions: Sequence[int]) -> float:
+    """What a finished path leaves out, in all: source without `<s>` and `</s>`, positions from 1."""
+    costs = skip_cost[np.array(source, dtype=np.int64)]
+    costs[np.array(positions, dtype=np.int64) - 1] = 0
+    return float(costs.sum())
+
+
+class Coverage:
+    """Which source pieces the hypotheses of a beam have left behind."""
+
+    def __init__(self, costs: Floats) -> None:
+        """costs: (B, S), weighted, of leaving out each position."""
+        self._up_to: Floats = np.cumsum(costs, axis=1)
+        """(B, S) what all positions up to one cost together."""
+        self._before: Floats = self._up_to - costs
+        """(B, S) and those to its left."""
+        self._positions: Ints = np.arange(costs.shape[1])
+        self._furthest: Ints = np.zeros((len(costs), 1), dtype=np.int64)
+        """(B, K) the furthest position pointed at."""
+        self._open: Floats = costs[:, None]
+        """(B, K, S) the cost of each position that nothing points at, zero for the others."""
+
+    def gains(self) -> Floats:
+        """(B, K, S) what each hypothesis gains with each position: a loss if it passes others by, a gain if it returns
+        to one that was."""
+        passed = pick(self._up_to, self._furthest)[:, :, None] - self._before[:, None]
+        gains: Floats = np.where(self._positions > self._furthest[:, :, None], passed, self._open)
+        return gains
+
+    def commit(self, beam: Beam) -> None:
+        """The next beam."""
+        self._furthest = np.maximum(pick(self._furthest, beam.parents), beam.positions)
+        self._open = pick(self._open, beam.parents)
+        np.put_along_axis(self._open, beam.positions[:, :, None], 0, axis=2)
+
+    def keep(self, sentences: Ints) -> None:
+        """Go on with these sentences (indexes into the present B) only."""
+        self._up_to, self._before = self._up_to[sentences], self._before[sentences]
+        self._furthest, self._open = self._furthest[sentences], self._open[sentences]
