@@ -14,7 +14,7 @@ import hashlib
 import itertools
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -64,6 +64,7 @@ class Cleaner:
     def __init__(self, settings: CleaningSettings, source_language: str, target_language: str) -> None:
         self._settings = settings
         self._languages = (source_language, target_language)
+        self._lengths = (_length_in(source_language), _length_in(target_language))
         self._scripts = (_script_of(source_language), _script_of(target_language))
 
     def clean(self, source: str, target: str) -> CleanPair | Reason:
@@ -80,16 +81,17 @@ class Cleaner:
 
     def _complaint(self, pair: CleanPair) -> Reason | None:
         settings = self._settings
-        if not pair.source or not pair.target:
+        source, target = pair
+        if not source or not target:
             return Reason.EMPTY
-        if max(map(len, pair)) > settings.max_characters:
+        if len(source) > settings.max_characters or len(target) > settings.max_characters:
             return Reason.TOO_MANY_CHARACTERS
-        lengths = [_length(text, language) for text, language in zip(pair, self._languages, strict=True)]
-        if max(lengths) > settings.max_words:
+        shorter, longer = sorted((self._lengths[0](source), self._lengths[1](target)))
+        if longer > settings.max_words:
             return Reason.TOO_MANY_WORDS
-        if max(lengths) >= settings.ratio_from and max(lengths) > settings.max_ratio * min(lengths):
+        if longer >= settings.ratio_from and longer > settings.max_ratio * shorter:
             return Reason.RATIO
-        if settings.drop_identical and pair.source == pair.target:
+        if settings.drop_identical and source == target:
             return Reason.IDENTICAL
         for text, script in zip(pair, self._scripts, strict=True):
             if script is not None and script.share(text) < settings.min_script_share:
@@ -130,9 +132,17 @@ def hash_pairs(pairs: Sequence[CleanPair]) -> Hashes:
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
-def _length(text: str, language: str) -> int:
-    """Length in words between spaces, or in characters where words have none between them."""
-    return len(text.replace(" ", "")) if is_written_without_spaces(language) else text.count(" ") + 1
+def _length_in(language: str) -> Callable[[str], int]:
+    """How long a text is: in words between spaces, or in characters where words have none between them."""
+    return _count_characters if is_written_without_spaces(language) else _count_words
+
+
+def _count_characters(text: str) -> int:
+    return len(text) - text.count(" ")
+
+
+def _count_words(text: str) -> int:
+    return text.count(" ") + 1
 
 
 class _Script:

@@ -37,9 +37,7 @@ NUM_BYTES = 256
 
 def count_units(texts: Iterable[str], language: str) -> Counter[str]:
     """How often each unit occurs in texts, units after a space counted apart from those after another unit."""
-    chunks: Counter[str] = Counter()
-    for text in texts:
-        chunks.update(text.split())
+    chunks = Counter(itertools.chain.from_iterable(map(str.split, texts)))
     units: Counter[str] = Counter()
     for chunk, count in chunks.items():
         first, *rest = split_chunk(chunk, language)
