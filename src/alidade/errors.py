@@ -1,7 +1,8 @@
 """Errors: what a person can cause and can mend.
 
 A message is one sentence (or a few) that says what was given, what was expected and what to do. The command line
-prints it without a traceback and exits with 2; a Python user catches `AlidadeError`, or one of its kinds.
+prints it without a traceback and exits with 2 (with 75 if the command only has to be given again); a Python user
+catches `AlidadeError`, or one of its kinds.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ class ArgumentError(AlidadeError):
 
 class ModelError(AlidadeError):
     """A model cannot do what it was asked for."""
+
+
+class WaitingError(AlidadeError):
+    """Nothing can be done before others have done their part: the same command goes on later (exit code 75)."""
 
 
 class MissingPackageError(AlidadeError):

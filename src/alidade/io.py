@@ -295,18 +295,24 @@ def force_to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
+class HeldFolderError(AlidadeError):
+    """Another process is working in a folder."""
+
+
 @contextlib.contextmanager
-def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
+def hold_folder(folder: Path, *, wait: bool = False, share: bool = False) -> Iterator[None]:
     """Keep other processes from working in a folder; the operating system lets go even after a kill.
 
-    wait: until another process lets go of it, instead of giving up.
+    wait: until another process lets go of it, instead of giving up. share: with all others that share it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("a") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(file, (fcntl.LOCK_SH if share else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
-            raise AlidadeError(f"{folder}: another process is working in this folder; wait for it or stop it") from None
+            raise HeldFolderError(
+                f"{folder}: another process is working in this folder; wait for it or stop it"
+            ) from None
         yield
 
 

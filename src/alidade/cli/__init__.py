@@ -25,7 +25,7 @@ from alidade.cli.score import score
 from alidade.cli.train import train
 from alidade.cli.translate import translate
 from alidade.cli.tune import tune
-from alidade.errors import AlidadeError
+from alidade.errors import AlidadeError, WaitingError
 
 app = typer.Typer(
     name="alidade",
@@ -84,7 +84,7 @@ def main() -> None:
         if wants_traceback:
             raise
         typer.echo(f"alidade: {_sentence(error)}", err=True)
-        sys.exit(2)
+        sys.exit(_GIVE_AGAIN if isinstance(error, WaitingError) else 2)
     except SystemExit as end:
         if end.code == _INTERRUPTED:
             typer.echo("alidade: stopped", err=True)
@@ -100,6 +100,8 @@ def _take_debug(arguments: list[str]) -> tuple[list[str], bool]:
 
 _INTERRUPTED = 130
 """typer's exit code after Ctrl-C."""
+_GIVE_AGAIN = 75
+"""EX_TEMPFAIL of sysexits.h: nothing is wrong, but the command has to be given again."""
 
 
 def _sentence(error: AlidadeError | OSError) -> str:

@@ -24,6 +24,22 @@ def prepare(
         typer.Option("--show", min=1, help="Only show training pair N of the prepared corpus."),
     ] = None,
     workers: WorkersOption = None,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            "--shards",
+            min=1,
+            help="So many processes, on as many machines, prepare the corpus together.",
+            show_default=False,
+        ),
+    ] = None,
+    shard: Annotated[
+        int | None, typer.Option("--shard", min=0, help="This one's number, counted from 0.", show_default=False)
+    ] = None,
+    wait: Annotated[
+        bool,
+        typer.Option("--wait", help="Wait for the other shards where nothing can be done without them."),
+    ] = False,
 ) -> None:
     """Make a bitext ready to train on.
 
@@ -35,18 +51,32 @@ def prepare(
     **Example:** `alidade prepare experiments/multi30k/prepare.toml --set subwords.vocabulary_size=5000`
 
     then `alidade prepare experiments/multi30k/prepare.toml --show 17` to look at a pair.
+
+    Several machines with a common file system can share the work: the same command on each, with its number.
+
+        alidade prepare prepare.toml --shards 10 --shard 3 --wait
+
+    Each does every tenth part of a stage. Where all parts are needed to go on, it waits for the others; without
+    `--wait` it ends with exit code 75, and the same command goes on later. What only one can do, the first one does.
+    The corpus is the same as one process would make; that one, without `--shards`, can go on at any time
+    (docs/cluster.md).
     """
     from rich.console import Console
 
     from alidade.config import PrepareConfig, load_config
+    from alidade.corpus.parts import Shard
     from alidade.corpus.prepare import Preparation
+    from alidade.errors import AlidadeError
     from alidade.parallel import available_cores
 
+    if (shards is None) != (shard is None):
+        raise AlidadeError("--shards says how many processes there are and --shard which of them this is: give both")
     settings = load_config(PrepareConfig, config, overrides)
     if show is not None:
         _show_pair(settings.corpus, show)
         return
-    preparation = Preparation(settings, workers or available_cores())
+    together = Shard(shard or 0, shards or 1, waits=wait)
+    preparation = Preparation(settings, workers or available_cores(), shard=together)
     preparation.run()
     _print_account(preparation, Console())
 

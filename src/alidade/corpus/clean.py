@@ -1,8 +1,8 @@
 """The first stage of `alidade prepare`: bitexts in, clean text out, and an account of what was dropped.
 
 Normalising never changes what a person reads: Unicode NFC, no control or invisible characters, single spaces.
-Pairs are then judged one by one (`Cleaner`); duplicates, which take a memory, are judged apart (`SeenPairs`). What is
-finished survives a kill (`parts.py`), what has been seen with it.
+Pairs are then judged one by one (`Cleaner`), in parts (`parts.py`). Duplicates, which take a memory, are dropped when
+the parts are joined (`SeenPairs`): the first of equal pairs stays, whoever has cleaned them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import enum
 import functools
 import hashlib
 import itertools
+import operator
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -26,16 +27,18 @@ from rich.console import Console
 from alidade.config import BitextSettings, CleaningSettings, PrepareConfig
 from alidade.corpus.arrays import SIDES, ArrayWriter, Layout, map_array, write_array
 from alidade.corpus.bitext import count_pairs, count_raw_pairs, read_bitext, read_parallel_lines
-from alidade.corpus.parts import do_parts
+from alidade.corpus.parts import Parts, do_parts, finished_parts
 from alidade.errors import AlidadeError
-from alidade.io import read_json, track, write_aside
+from alidade.io import read_json, track, write_aside, write_json
 from alidade.parallel import CHUNK, Workers, chunked
 from alidade.text.languages import is_written_without_spaces, primary_language
 from alidade.text.normalise import normalise_as_set
 
 Hashes = npt.NDArray[np.uint64]
 HASHES = "hashes.npy"
-"""The file in a part of this stage that says which pairs are in it, so that the next parts do not repeat them."""
+"""The file in a part of this stage that says which pairs are in it, so that others can be known again."""
+SIZES = "sizes.json"
+"""How many pairs the bitexts have, raw and chosen: counted once."""
 COPIED_BYTES = 1 << 20
 
 
@@ -194,51 +197,67 @@ class CleanedChunk(NamedTuple):
     dropped: Counter[str]
 
 
-def clean_bitexts(config: PrepareConfig, layout: Layout, workers: Workers, console: Console) -> dict[str, Any]:
-    """Write the clean text of all splits; returns how many pairs were read, dropped (and why) and written."""
-    languages = (config.source_language, config.target_language)
-    cleaner = Cleaner(config.cleaning, *languages)
-    raw_sizes = [count_raw_pairs(bitext, languages) for bitext in config.bitext]
-    total = sum(
-        min(count_pairs(bitext, languages), bitext.cap or raw_sizes[i]) for i, bitext in enumerate(config.bitext)
-    )
-    if config.dev is not None:
-        _normalise_dev(config, cleaner, layout)
-    done_before = layout.parts("clean") / "train"
-    seen = _seen_in(done_before) if config.cleaning.drop_duplicates else None
+def clean_parts(config: PrepareConfig, parts: Parts, workers: Workers, console: Console) -> None:
+    """Write the clean pairs of all parts, duplicates among them."""
+    with parts.in_turn():
+        raw_sizes, total = _count_bitexts(config, parts.folder / SIZES)
+    cleaner = Cleaner(config.cleaning, config.source_language, config.target_language)
+    clean_chunk = functools.partial(_clean_chunk, cleaner, is_hashed=config.cleaning.drop_duplicates)
 
     def clean(folder: Path, pairs: Iterator[_RawPair], size: int) -> dict[str, Any]:
-        clean_chunk = functools.partial(_clean_chunk, cleaner, is_hashed=seen is not None)
         chunks = workers.map_in_order(clean_chunk, _chunks_of_bitexts(pairs))
         accounts = [_Account() for _ in config.bitext]
         with _write_clean(Layout(folder)) as writer, write_array(folder / HASHES, np.uint64) as hashes:
             for chunk in track(chunks, "cleaning", size, console=console, weigh=lambda chunk: chunk.num_read):
-                kept = chunk if seen is None else _drop_seen(chunk, seen)
-                weight = config.bitext[chunk.bitext].weight
-                writer.append(kept.kept, kept.origins, weight)
-                hashes.append(kept.hashes)
-                accounts[chunk.bitext].add(kept, weight)
+                writer.append(chunk.kept, chunk.origins)
+                hashes.append(chunk.hashes)
+                accounts[chunk.bitext].add(chunk)
             hashes.finish()
         return {"bitexts": [account.as_dict() for account in accounts]}
 
-    parts = do_parts(done_before, _read_bitexts(config, raw_sizes), total, clean)
+    parts.wait_for(do_parts(parts, "train", _read_bitexts(config, raw_sizes), total, clean))
+
+
+def _count_bitexts(config: PrepareConfig, sizes: Path) -> tuple[list[int], int]:
+    """How many pairs each bitext has, and how many of all are chosen."""
+    if not sizes.exists():
+        languages = (config.source_language, config.target_language)
+        raw = [count_raw_pairs(bitext, languages) for bitext in config.bitext]
+        chosen = [
+            count_pairs(bitext, languages) if bitext.only else size
+            for bitext, size in zip(config.bitext, raw, strict=True)
+        ]
+        capped = [
+            size if bitext.cap is None else min(size, bitext.cap)
+            for bitext, size in zip(config.bitext, chosen, strict=True)
+        ]
+        write_json(sizes, {"raw": raw, "chosen": sum(capped)})
+    counted = read_json(sizes)
+    return counted["raw"], counted["chosen"]
+
+
+def join_clean_parts(config: PrepareConfig, layout: Layout) -> dict[str, Any]:
+    """Write the clean text of all splits; returns how many pairs were read, dropped (and why) and written."""
+    if config.dev is not None:
+        _normalise_dev(config, Cleaner(config.cleaning, config.source_language, config.target_language), layout)
+    raw_sizes, _ = _count_bitexts(config, layout.parts("clean") / SIZES)
+    first_origins = np.cumsum([0, *raw_sizes[:-1]])
+    weights = np.array([bitext.weight for bitext in config.bitext])
+    seen = SeenPairs() if config.cleaning.drop_duplicates else None
     accounts = [_Account() for _ in config.bitext]
     with _write_clean(layout) as writer:
-        for part in parts:
-            writer.append_part(Layout(part))
-            for account, counts in zip(accounts, read_json(part / "done.json")["bitexts"], strict=True):
-                account.add_counts(counts)
+        for part in finished_parts(layout.parts("clean") / "train"):
+            origins = map_array(Layout(part).origins)
+            bitexts = np.searchsorted(first_origins, origins, side="right") - 1
+            is_new = np.ones(len(origins), dtype=bool) if seen is None else seen.are_new(map_array(part / HASHES))
+            writer.append_part(Layout(part), np.where(is_new, weights[bitexts], 0))
+            duplicates = np.bincount(bitexts[~is_new], minlength=len(accounts)).tolist()
+            reports = read_json(part / "done.json")["bitexts"]
+            for account, counts, num_seen in zip(accounts, reports, duplicates, strict=True):
+                account.add_counts(counts, num_seen)
         report = _report(config, accounts, sum(raw_sizes))
         _require_pairs(report)
     return report
-
-
-def _seen_in(parts: Path) -> SeenPairs:
-    """The pairs of parts that an earlier run has finished."""
-    seen = SeenPairs()
-    for done in sorted(parts.glob("*/done.json")):
-        seen.are_new(map_array(done.with_name(HASHES)))
-    return seen
 
 
 class _CleanWriter:
@@ -247,18 +266,21 @@ class _CleanWriter:
     def __init__(self, source: IO[bytes], target: IO[bytes], origins: ArrayWriter) -> None:
         self._source, self._target, self._origins = source, target, origins
 
-    def append(self, pairs: Sequence[CleanPair], origins: Sequence[int], weight: int) -> None:
-        """Add each pair so many times."""
-        self._source.write("".join([f"{pair.source}\n" * weight for pair in pairs]).encode())
-        self._target.write("".join([f"{pair.target}\n" * weight for pair in pairs]).encode())
-        self._origins.append(np.repeat(np.array(origins, dtype=np.int64), weight))
+    def append(self, pairs: Sequence[CleanPair], origins: Sequence[int]) -> None:
+        """Add pairs."""
+        self._source.write("".join([f"{pair.source}\n" for pair in pairs]).encode())
+        self._target.write("".join([f"{pair.target}\n" for pair in pairs]).encode())
+        self._origins.append(np.array(origins, dtype=np.int64))
 
-    def append_part(self, part: Layout) -> None:
-        """Add all pairs of another folder."""
+    def append_part(self, part: Layout, times: npt.NDArray[np.int64]) -> None:
+        """Add the pairs of another folder, each so many times."""
         for file, side in ((self._source, SIDES[0]), (self._target, SIDES[1])):
             with part.text("train", side).open("rb") as text:
-                shutil.copyfileobj(text, file, COPIED_BYTES)
-        self._origins.append(map_array(part.origins))
+                if (times == 1).all():
+                    shutil.copyfileobj(text, file, COPIED_BYTES)
+                else:
+                    file.writelines(map(operator.mul, text, times.tolist()))
+        self._origins.append(np.repeat(map_array(part.origins), times))
 
 
 @contextlib.contextmanager
@@ -276,37 +298,36 @@ class _Account:
     """Counts the pairs of one bitext."""
 
     def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
+        self.num_read = self.num_kept = 0
         self.dropped: Counter[str] = Counter()
 
-    def add(self, chunk: CleanedChunk, weight: int) -> None:
-        kept = len(chunk.kept)
-        self.counts.update(read=chunk.num_read, kept=kept, written=kept * weight)
+    def add(self, chunk: CleanedChunk) -> None:
+        self.num_read += chunk.num_read
+        self.num_kept += len(chunk.kept)
         self.dropped.update(chunk.dropped)
 
-    def add_counts(self, counts: dict[str, Any]) -> None:
-        """Add what another account says (`as_dict`)."""
-        self.counts.update({name: counts[name] for name in ("read", "kept", "written")})
+    def add_counts(self, counts: dict[str, Any], num_duplicates: int) -> None:
+        """Add what another account says (`as_dict`), which does not know about duplicates."""
+        self.num_read += counts["read"]
+        self.num_kept += counts["kept"] - num_duplicates
         self.dropped.update(counts["dropped"])
+        if num_duplicates:
+            self.dropped[Reason.DUPLICATE.value] += num_duplicates
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "read": self.counts["read"],
-            "dropped": dict(self.dropped),
-            "kept": self.counts["kept"],
-            "written": self.counts["written"],
-        }
+        return {"read": self.num_read, "dropped": dict(self.dropped), "kept": self.num_kept}
 
 
 def _report(config: PrepareConfig, accounts: list[_Account], raw_pairs: int) -> dict[str, Any]:
+    bitexts = [
+        {"name": _name_of(bitext), **account.as_dict(), "written": account.num_kept * bitext.weight}
+        for bitext, account in zip(config.bitext, accounts, strict=True)
+    ]
     return {
         "raw_pairs": raw_pairs,
-        "read": sum(account.counts["read"] for account in accounts),
-        "written": sum(account.counts["written"] for account in accounts),
-        "bitexts": [
-            {"name": _name_of(bitext)} | account.as_dict()
-            for bitext, account in zip(config.bitext, accounts, strict=True)
-        ],
+        "read": sum(account.num_read for account in accounts),
+        "written": sum(bitext["written"] for bitext in bitexts),
+        "bitexts": bitexts,
     }
 
 
@@ -351,16 +372,6 @@ def _clean_chunk(cleaner: Cleaner, pairs: list[_RawPair], *, is_hashed: bool) ->
             origins.append(pair.origin)
     hashes = hash_pairs(kept if is_hashed else [])
     return CleanedChunk(pairs[0].bitext, len(pairs), kept, origins, hashes, dropped)
-
-
-def _drop_seen(chunk: CleanedChunk, seen: SeenPairs) -> CleanedChunk:
-    is_new = seen.are_new(chunk.hashes)
-    return chunk._replace(
-        kept=list(itertools.compress(chunk.kept, is_new)),
-        origins=list(itertools.compress(chunk.origins, is_new)),
-        hashes=chunk.hashes[is_new],
-        dropped=chunk.dropped + Counter({Reason.DUPLICATE.value: int((~is_new).sum())}),
-    )
 
 
 def _normalise_dev(config: PrepareConfig, cleaner: Cleaner, layout: Layout) -> None:

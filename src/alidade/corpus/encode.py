@@ -24,7 +24,7 @@ from rich.console import Console
 from alidade.config import PrepareConfig, SubwordSettings
 from alidade.corpus.arrays import SIDES, Layout, Side, SideWriter, map_array, write_side
 from alidade.corpus.bitext import read_parallel_lines
-from alidade.corpus.parts import do_parts
+from alidade.corpus.parts import Parts, do_parts, finished_parts
 from alidade.errors import AlidadeError
 from alidade.io import count_lines, open_text, track, write_aside
 from alidade.parallel import CHUNK, Workers, chunked
@@ -194,37 +194,42 @@ def subwords_like(folder: Path) -> list[Path]:
     return paths
 
 
-def encode_texts(
-    subwords: tuple[Subwords, Subwords], layout: Layout, splits: tuple[str, ...], workers: Workers, console: Console
-) -> dict[str, Any]:
-    """Write the arrays of pieces of all splits; returns sizes and hashes."""
-    shared = SharedSubwords.of(subwords, layout)
-    return {split: _encode_split(subwords, shared, layout, split, workers, console) for split in splits}
-
-
-def _encode_split(
+def encode_parts(
     subwords: tuple[Subwords, Subwords],
-    shared: SharedSubwords,
     layout: Layout,
-    split: str,
+    splits: tuple[str, ...],
+    parts: Parts,
     workers: Workers,
     console: Console,
-) -> dict[str, Any]:
-    def encode(folder: Path, pairs: Iterator[tuple[str, str]], total: int) -> dict[str, Any]:
-        chunks = workers.map_in_order(functools.partial(_encode_chunk, shared), chunked(pairs, CHUNK))
-        with write_pairs(Layout(folder), split, subwords) as writer:
-            for source, target in track(
-                chunks, f"encoding {split}", total, console=console, weigh=lambda c: len(c[0].lengths)
-            ):
-                writer.append(source, target)
-            return writer.finish()
+) -> None:
+    """Write the arrays of pieces of all parts of all splits."""
+    encode_chunk = functools.partial(_encode_chunk, SharedSubwords.of(subwords, layout))
+    last_files: dict[Path, int] = {}
+    for split in splits:
 
-    total = count_lines(layout.text(split, "source"))
-    parts = do_parts(layout.parts("encode") / split, read_split(layout, split), total, encode)
-    with write_pairs(layout, split, subwords) as writer:
-        for part in map(Layout, parts):
-            writer.append(_read_side(part, split, "source"), _read_side(part, split, "target"))
-        return writer.finish()
+        def encode(folder: Path, pairs: Iterator[tuple[str, str]], size: int, split: str = split) -> dict[str, Any]:
+            chunks = workers.map_in_order(encode_chunk, chunked(pairs, CHUNK))
+            with write_pairs(Layout(folder), split, subwords) as writer:
+                for source, target in track(
+                    chunks, f"encoding {split}", size, console=console, weigh=lambda c: len(c[0].lengths)
+                ):
+                    writer.append(source, target)
+                return writer.finish()
+
+        total = count_lines(layout.text(split, "source"))
+        last_files |= do_parts(parts, split, read_split(layout, split), total, encode)
+    parts.wait_for(last_files)
+
+
+def join_encoded_parts(subwords: tuple[Subwords, Subwords], layout: Layout, splits: tuple[str, ...]) -> dict[str, Any]:
+    """Write the arrays of pieces of all splits; returns sizes and hashes."""
+    report: dict[str, Any] = {}
+    for split in splits:
+        with write_pairs(layout, split, subwords) as writer:
+            for part in map(Layout, finished_parts(layout.parts("encode") / split)):
+                writer.append(_read_side(part, split, "source"), _read_side(part, split, "target"))
+            report[split] = writer.finish()
+    return report
 
 
 def _read_side(part: Layout, split: str, side: Side) -> SidePieces:

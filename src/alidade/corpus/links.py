@@ -32,7 +32,7 @@ from alidade.config import AlignerSettings, CleaningSettings, parse_settings
 from alidade.corpus.arrays import SIDES, Layout, map_array, write_array
 from alidade.corpus.clean import Cleaner
 from alidade.corpus.encode import SharedSubwords, read_split
-from alidade.corpus.parts import do_parts
+from alidade.corpus.parts import Parts, do_parts, finished_parts
 from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
 from alidade.io import count_lines, read_lines, track, write_aside
@@ -68,12 +68,12 @@ def align_units(
     workers: Workers,
     console: Console,
 ) -> dict[str, Any]:
-    """Align the training bitext in both directions, then the dev set with what was learned."""
+    """Align the training bitext in both directions, or join its chunks, then the dev set with what was learned."""
     aligner = EflomalAligner()
     shared = SharedSubwords.of(subwords, layout)
     for split in splits:
         if split == "train" and num_chunks > 1:
-            _align_in_chunks(shared, unit, num_chunks, layout, workers, console)
+            _join_chunks(layout, num_chunks)
             continue
         source, target = (layout.units(split, side) for side in SIDES)
         forward, reverse = layout.links(split, "forward"), layout.links(split, "reverse")
@@ -105,6 +105,7 @@ class _LinksChunk(NamedTuple):
     """A chunk of the training bitext."""
 
     folder: Path
+    number: int
     start: int
     stop: int
 
@@ -122,45 +123,83 @@ class _LinksChunk(NamedTuple):
         return self.folder / "reverse"
 
 
-def _align_in_chunks(
-    shared: SharedSubwords, unit: Unit, num_chunks: int, layout: Layout, workers: Workers, console: Console
+def align_chunks(
+    subwords: tuple[Subwords, Subwords],
+    unit: Unit,
+    num_chunks: int,
+    layout: Layout,
+    parts: Parts,
+    workers: Workers,
+    console: Console,
 ) -> None:
     """Learn priors from every n-th pair, of n chunks, and align all chunks with them, then once more with what the
     others have taught; what is there already stays."""
-    parts = layout.parts("align")
-    sample_priors, all_priors = parts / "priors.sample", parts / "priors.all"
-    num_pairs = count_lines(layout.text("train", "source"))
+    shared = SharedSubwords.of(subwords, layout)
+    chunks = _chunks_of_links(layout, num_chunks)
+    sample_priors, all_priors = _sample_priors(layout), _all_priors(layout)
     if not sample_priors.exists():
-        sample = itertools.islice(read_split(layout, "train"), 0, None, num_chunks)
-        files = parts / "sample.source", parts / "sample.target"
-        size = -(-num_pairs // num_chunks)
-        _write_units(shared, unit, sample, size, files, workers, console)
-        console.print(f"align: eflomal learns from {size:,} of {num_pairs:,} pairs by {unit}")
-        with console.status("learning from a sample"):
-            EflomalAligner().align_files(*files, parts / "sample.forward", parts / "sample.reverse", sample_priors)
-    console.print(f"align: eflomal aligns {num_pairs:,} pairs in {num_chunks} chunks, twice")
-    chunks = [
-        _LinksChunk(parts / f"{number:05d}", start, stop)
+        with parts.alone():
+            if not sample_priors.exists():
+                _learn_from_sample(shared, unit, num_chunks, layout, workers, console)
+    console.print(f"align: eflomal aligns {chunks[-1].stop:,} pairs in {num_chunks} chunks, twice")
+
+    def align(align_chunk: Callable[[_LinksChunk], None], last_files: dict[Path, int], what: str) -> None:
+        missing = [chunk for chunk, last in zip(chunks, last_files, strict=True) if not last.exists()]
+        own = [chunk for chunk in missing if parts.owns(chunk.number)]
+        if own:
+            parts.stop_if_finished()
+        for _ in track(workers.map_in_order(align_chunk, own), what, len(own), console=console):
+            pass
+        parts.wait_for(last_files)
+
+    first = functools.partial(_align_chunk, shared, unit, layout, sample_priors)
+    align(first, {chunk.learned: chunk.number for chunk in chunks}, "aligning chunks")
+    if not all_priors.exists():
+        with parts.alone():
+            if not all_priors.exists():
+                add_priors([chunk.learned for chunk in chunks], all_priors)
+    again = functools.partial(_align_chunk_again, shared, unit, layout, all_priors)
+    align(again, {chunk.reverse: chunk.number for chunk in chunks}, "aligning chunks again")
+
+
+def _learn_from_sample(
+    shared: SharedSubwords, unit: Unit, num_chunks: int, layout: Layout, workers: Workers, console: Console
+) -> None:
+    parts = layout.parts("align")
+    num_pairs = count_lines(layout.text("train", "source"))
+    sample = itertools.islice(read_split(layout, "train"), 0, None, num_chunks)
+    files = parts / "sample.source", parts / "sample.target"
+    size = -(-num_pairs // num_chunks)
+    _write_units(shared, unit, sample, size, files, workers, console)
+    console.print(f"align: eflomal learns from {size:,} of {num_pairs:,} pairs by {unit}")
+    with console.status("learning from a sample"):
+        links = parts / "sample.forward", parts / "sample.reverse"
+        EflomalAligner().align_files(*files, *links, _sample_priors(layout))
+
+
+def _join_chunks(layout: Layout, num_chunks: int) -> None:
+    for way in ("forward", "reverse"):
+        with write_aside(layout.links("train", way), "wb") as file:
+            for chunk in _chunks_of_links(layout, num_chunks):
+                file.write((chunk.folder / way).read_bytes())
+    with write_aside(layout.priors, "wb") as file:
+        file.write(_all_priors(layout).read_bytes())
+
+
+def _sample_priors(layout: Layout) -> Path:
+    return layout.parts("align") / "priors.sample"
+
+
+def _all_priors(layout: Layout) -> Path:
+    return layout.parts("align") / "priors.all"
+
+
+def _chunks_of_links(layout: Layout, num_chunks: int) -> list[_LinksChunk]:
+    return [
+        _LinksChunk(layout.parts("align") / f"{number:05d}", number, start, stop)
         for number, (start, stop) in enumerate(itertools.pairwise(_bounds(layout, num_chunks)))
         if start < stop
     ]
-
-    def align(align_chunk: Callable[[_LinksChunk], None], missing: list[_LinksChunk], what: str) -> None:
-        for _ in track(workers.map_in_order(align_chunk, missing), what, len(missing), console=console):
-            pass
-
-    first = functools.partial(_align_chunk, shared, unit, layout, sample_priors)
-    align(first, [chunk for chunk in chunks if not chunk.learned.exists()], "aligning chunks")
-    if not all_priors.exists():
-        add_priors([chunk.learned for chunk in chunks], all_priors)
-    again = functools.partial(_align_chunk_again, shared, unit, layout, all_priors)
-    align(again, [chunk for chunk in chunks if not chunk.reverse.exists()], "aligning chunks again")
-    for way in ("forward", "reverse"):
-        with write_aside(layout.links("train", way), "wb") as file:
-            for chunk in chunks:
-                file.write((chunk.folder / way).read_bytes())
-    with write_aside(layout.priors, "wb") as file:
-        file.write(all_priors.read_bytes())
 
 
 def _bounds(layout: Layout, num_chunks: int) -> list[int]:
@@ -209,34 +248,44 @@ def _units_of_links_chunk(
         path.unlink()
 
 
-def store_positions(
+def store_position_parts(
     subwords: tuple[Subwords, Subwords],
     aligner: AlignerSettings,
     layout: Layout,
-    split: str,
+    splits: Sequence[str],
     cleaned: dict[str, Any],
+    parts: Parts,
     workers: Workers,
     console: Console,
-) -> dict[str, Any]:
-    """Write the positions of a split's target pieces; returns a hash of them."""
-    pairs = _linked_pairs(aligner, layout, split, cleaned)
+) -> None:
+    """Write the positions of the target pieces of all parts of some splits."""
     place = functools.partial(
         _positions_of_chunk, SharedSubwords.of(subwords, layout), aligner.symmetrisation, aligner.unit
     )
+    last_files: dict[Path, int] = {}
+    for split in splits:
 
-    def store(folder: Path, pairs: Iterator[_LinkedLines], total: int) -> dict[str, Any]:
-        chunks = workers.map_in_order(place, chunked(pairs, CHUNK))
-        with write_array(Layout(folder).positions(split), np.uint16) as writer:
-            for _, positions in track(chunks, f"positions of {split}", total, console=console, weigh=lambda c: c[0]):
-                writer.append(positions)
-            return {"pieces": writer.size, "content": writer.finish()}
+        def store(folder: Path, pairs: Iterator[_LinkedLines], size: int, split: str = split) -> dict[str, Any]:
+            chunks = workers.map_in_order(place, chunked(pairs, CHUNK))
+            with write_array(Layout(folder).positions(split), np.uint16) as writer:
+                for _, positions in track(chunks, f"positions of {split}", size, console=console, weigh=lambda c: c[0]):
+                    writer.append(positions)
+                return {"pieces": writer.size, "content": writer.finish()}
 
-    total = count_lines(layout.text(split, "source"))
-    parts = do_parts(layout.parts("positions") / split, pairs, total, store)
-    with write_array(layout.positions(split), np.uint16) as writer:
-        for part in parts:
-            writer.append(map_array(Layout(part).positions(split)))
-        return {"pieces": writer.size, "content": writer.finish()}
+        total = count_lines(layout.text(split, "source"))
+        last_files |= do_parts(parts, split, _linked_pairs(aligner, layout, split, cleaned), total, store)
+    parts.wait_for(last_files)
+
+
+def join_position_parts(layout: Layout, splits: Sequence[str]) -> dict[str, Any]:
+    """Write the positions of some splits; returns sizes and hashes."""
+    report: dict[str, Any] = {}
+    for split in splits:
+        with write_array(layout.positions(split), np.uint16) as writer:
+            for part in finished_parts(layout.parts("positions") / split):
+                writer.append(map_array(Layout(part).positions(split)))
+            report[split] = {"pieces": writer.size, "content": writer.finish()}
+    return report
 
 
 def _positions_of_chunk(

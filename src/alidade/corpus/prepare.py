@@ -13,6 +13,7 @@ its memory allows. What the stages do lies in
 stage has a fingerprint of its inputs (its settings, the files that it reads, the stages before it), and leaves a record
 with this fingerprint when it has finished. One that was stopped in the middle leaves none and is done again, all but
 the parts of it that were finished (`parts.py`); its files are written aside and renamed, so none is ever half there.
+Several processes can share the parts of cleaning, encoding, aligning and storing positions; one does the rest.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ from alidade.alignment.statistical import import_eflomal
 from alidade.config import PrepareConfig
 from alidade.corpus.arrays import SIDES, Layout
 from alidade.corpus.bpe_dropout import apply_bpe_dropout
-from alidade.corpus.clean import clean_bitexts
-from alidade.corpus.encode import encode_texts, learn_subwords, subwords_like
-from alidade.corpus.links import align_units, num_chunks, store_positions
-from alidade.corpus.parts import keep_parts
+from alidade.corpus.clean import clean_parts, join_clean_parts
+from alidade.corpus.encode import encode_parts, join_encoded_parts, learn_subwords, subwords_like
+from alidade.corpus.links import align_chunks, align_units, join_position_parts, num_chunks, store_position_parts
+from alidade.corpus.parts import Parts, Shard, StageFinished, keep_parts
 from alidade.corpus.store import BPE_DROPOUT, PreparedCorpus, Split, SplitManifest, write_manifest
 from alidade.errors import AlidadeError
-from alidade.io import hash_file, hold_folder, read_json, write_json
+from alidade.io import hash_file, read_json, write_json
 from alidade.parallel import Workers, available_cores
 from alidade.text.subwords import Subwords
 
@@ -57,36 +58,61 @@ class StageResult:
 class StageRunner:
     """Runs stages that keep their records in one folder."""
 
-    def __init__(self, records: Path, invalidates: Sequence[Path], announce: Callable[[str], None]) -> None:
+    def __init__(
+        self, records: Path, invalidates: Sequence[Path], announce: Callable[[str], None], shard: Shard | None = None
+    ) -> None:
         self._records = records
         self._invalidates = invalidates
         self._announce = announce
+        self._shard = shard or Shard()
 
     def run(
-        self, name: str, inputs: object, outputs: Sequence[Path], work: Callable[[], dict[str, Any]]
+        self,
+        name: str,
+        inputs: object,
+        outputs: Sequence[Path],
+        work: Callable[[], dict[str, Any]],
+        work_on_parts: Callable[[Parts], None] | None = None,
     ) -> StageResult:
-        """Do the work unless an earlier run has done it from the same inputs.
+        """Do the work unless an earlier run, or another shard, has done it from the same inputs.
 
         inputs: plain values; whatever changes them makes the stage run again. work returns its report, plain values.
-        Before a stage runs, files that promise a complete result (`invalidates`) are removed.
+        work_on_parts comes before it, and shards share it; the work itself is done by one of them. Before a stage runs,
+        files that promise a complete result (`invalidates`) are removed.
         """
         fingerprint = _fingerprint(name, inputs)
         path = self._records / f"{name}.json"
-        record = read_json(path) if path.exists() else {}
-        if record.get("fingerprint") == fingerprint and record.get("sizes") == _sizes(outputs):
-            self._announce(f"{name}: unchanged, skipped")
-            return StageResult(name, fingerprint, record["report"], record["seconds"], was_skipped=True)
-        for promise in (path, *self._invalidates):
-            promise.unlink(missing_ok=True)
-        parts = self._records / f"{name}.parts"
-        keep_parts(parts, fingerprint)
+
+        def is_finished() -> bool:
+            record = read_json(path) if path.exists() else {}
+            return bool(record.get("fingerprint") == fingerprint and record.get("sizes") == _sizes(outputs))
+
+        if is_finished():
+            return self._skip(name)
+        parts = Parts(self._records / f"{name}.parts", self._shard, is_finished, self._announce)
         started = time.perf_counter()
-        report = work()
-        seconds = round(time.perf_counter() - started, 2)
-        write_json(path, {"fingerprint": fingerprint, "sizes": _sizes(outputs), "seconds": seconds, "report": report})
-        shutil.rmtree(parts)
+        try:
+            with parts.in_turn():
+                for promise in (path, *self._invalidates):
+                    promise.unlink(missing_ok=True)
+                keep_parts(parts.folder, fingerprint)
+            if work_on_parts is not None:
+                work_on_parts(parts)
+            with parts.alone():
+                report = work()
+                seconds = round(time.perf_counter() - started, 2)
+                sizes = _sizes(outputs)
+                write_json(path, {"fingerprint": fingerprint, "sizes": sizes, "seconds": seconds, "report": report})
+                shutil.rmtree(parts.folder)
+        except StageFinished:
+            return self._skip(name)
         self._announce(f"{name}: done in {seconds:.1f} s")
         return StageResult(name, fingerprint, report, seconds, was_skipped=False)
+
+    def _skip(self, name: str) -> StageResult:
+        self._announce(f"{name}: unchanged, skipped")
+        record = read_json(self._records / f"{name}.json")
+        return StageResult(name, record["fingerprint"], record["report"], record["seconds"], was_skipped=True)
 
 
 def _fingerprint(name: str, inputs: object) -> str:
@@ -106,24 +132,26 @@ class Preparation:
     num_workers: int = field(default_factory=available_cores)
     console: Console = field(default_factory=lambda: Console(stderr=True))
     results: dict[str, StageResult] = field(default_factory=dict)
+    shard: Shard = field(default_factory=Shard)
 
     def __post_init__(self) -> None:
         self.layout = Layout(self.config.corpus)
         self.splits = ("train",) if self.config.dev is None else ("train", "dev")
         self._workers = Workers(self.num_workers)
-        self._runner = StageRunner(self.layout.stages, [self.layout.manifest], self.console.print)
+        self._runner = StageRunner(self.layout.stages, [self.layout.manifest], self.console.print, self.shard)
 
     def run(self) -> PreparedCorpus:
         """Do the stages whose inputs have changed, and open the corpus."""
         self._check_aligner()
-        with hold_folder(self.layout.stages), self._workers:
+        with self.shard.hold(self.layout.stages), self._workers:
             clean = self._clean()
             subwords = self._learn_subwords(clean)
             encode = self._encode(subwords)
             align = self._align(clean, encode)
             positions = self._store(clean, encode, align)
             copies = self._apply_bpe_dropout(positions)
-            self._write_manifest(encode, positions, copies)
+            with self.shard.in_turn(self.layout.stages):
+                self._write_manifest(encode, positions, copies)
         return PreparedCorpus.open(self.config.corpus)
 
     def _clean(self) -> StageResult:
@@ -137,7 +165,8 @@ class Preparation:
             "clean",
             [settings, [hash_file(path) for path in (*bitexts, *dev)]],
             [self.layout.text(split, side) for split in self.splits for side in SIDES] + [self.layout.origins],
-            lambda: clean_bitexts(config, self.layout, self._workers, self.console),
+            lambda: join_clean_parts(config, self.layout),
+            lambda parts: clean_parts(config, parts, self._workers, self.console),
         )
 
     def _learn_subwords(self, clean: StageResult) -> StageResult:
@@ -155,7 +184,8 @@ class Preparation:
             "encode",
             [subwords.fingerprint],
             [path for split in self.splits for side in SIDES for path in self.layout.arrays(split, side)],
-            lambda: encode_texts(self._subwords(), self.layout, self.splits, self._workers, self.console),
+            lambda: join_encoded_parts(self._subwords(), self.layout, self.splits),
+            lambda parts: encode_parts(self._subwords(), self.layout, self.splits, parts, self._workers, self.console),
         )
 
     def _align(self, clean: StageResult, encode: StageResult) -> StageResult | None:
@@ -166,27 +196,24 @@ class Preparation:
         text = clean if unit == "words" else encode
         links = [self.layout.links(split, way) for split in self.splits for way in ("forward", "reverse")]
         chunks = num_chunks(self.layout, max_memory)
+
+        def align_parts(parts: Parts) -> None:
+            if chunks > 1:
+                align_chunks(self._subwords(), unit, chunks, self.layout, parts, self._workers, self.console)
+
         return self._run(
             "align",
             [text.fingerprint, unit, *([chunks] if chunks > 1 else [])],
             [*links, self.layout.priors],
             lambda: align_units(self._subwords(), unit, chunks, self.layout, self.splits, self._workers, self.console),
+            align_parts,
         )
 
     def _store(self, clean: StageResult, encode: StageResult, align: StageResult | None) -> StageResult:
         aligner = self.config.aligner
         settings = aligner.model_dump(mode="json", exclude={"max_memory"})
         given = [hash_file(path) for path in (aligner.train_links, aligner.dev_links) if path]
-        outputs = [self.layout.positions(split) for split in self._aligned_splits()]
-
-        def store() -> dict[str, Any]:
-            return {
-                split: store_positions(
-                    self._subwords(), aligner, self.layout, split, clean.report, self._workers, self.console
-                )
-                for split in self._aligned_splits()
-            }
-
+        splits = self._aligned_splits()
         return self._run(
             "positions",
             [
@@ -195,8 +222,11 @@ class Preparation:
                 settings,
                 given,
             ],
-            outputs,
-            store,
+            [self.layout.positions(split) for split in splits],
+            lambda: join_position_parts(self.layout, splits),
+            lambda parts: store_position_parts(
+                self._subwords(), aligner, self.layout, splits, clean.report, parts, self._workers, self.console
+            ),
         )
 
     def _apply_bpe_dropout(self, positions: StageResult) -> StageResult | None:
@@ -256,6 +286,13 @@ class Preparation:
             Subwords.load(self.layout.subwords("target"), config.target_language),
         )
 
-    def _run(self, name: str, inputs: object, outputs: list[Path], work: Callable[[], dict[str, Any]]) -> StageResult:
-        self.results[name] = self._runner.run(name, inputs, outputs, work)
+    def _run(
+        self,
+        name: str,
+        inputs: object,
+        outputs: list[Path],
+        work: Callable[[], dict[str, Any]],
+        work_on_parts: Callable[[Parts], None] | None = None,
+    ) -> StageResult:
+        self.results[name] = self._runner.run(name, inputs, outputs, work, work_on_parts)
         return self.results[name]
