@@ -35,17 +35,17 @@ SIDES = ("source", "target")
 
 @dataclass(frozen=True)
 class GoldSet:
-    """A gold set and the bitext that it is aligned together with."""
+    """A gold set and the bitexts that it is aligned together with."""
 
-    bitext: str
+    bitexts: tuple[str, ...]
     source: str
     target: str
     strips_diacritics: bool = False
 
 
 GOLD_SETS = {
-    "deen": GoldSet("europarl-ende/train", "de", "en"),
-    "roen": GoldSet("enro/train", "ro", "en", strips_diacritics=True),
+    "deen": GoldSet(("europarl-ende/train",), "de", "en"),
+    "roen": GoldSet(("enro/train",), "ro", "en", strips_diacritics=True),
 }
 
 
@@ -61,8 +61,8 @@ class Side:
     """One training pair in this many is taken."""
 
     def training_lines(self) -> Iterator[str]:
-        lines = read_lines(self.data / f"{self.gold_set.bitext}.{self.language}")
-        for line in itertools.islice(lines, 0, None, self.every):
+        files = [self.data / f"{bitext}.{self.language}" for bitext in self.gold_set.bitexts]
+        for line in itertools.islice(itertools.chain.from_iterable(map(read_lines, files)), 0, None, self.every):
             yield strip_diacritics(line) if self.gold_set.strips_diacritics else line
 
     def gold_lines(self) -> Iterator[str]:
@@ -188,8 +188,10 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="take one training pair in this many")
     parser.add_argument("--priors", action="store_true", help="align the gold pairs later, with the priors")
     parser.add_argument("--chunks", type=int, help="align the gold pairs with the last of so many chunks")
+    parser.add_argument("--also", nargs="+", default=[], help="further bitexts in DATA, `enro-more/train`")
     arguments = parser.parse_args()
     gold_set = GOLD_SETS[arguments.gold]
+    gold_set = replace(gold_set, bitexts=(*gold_set.bitexts, *arguments.also))
     sides = [
         Side(arguments.data, gold_set, arguments.gold, name, arguments.every)
         for name in (gold_set.source, gold_set.target)
@@ -198,6 +200,8 @@ def main() -> None:
     folder = arguments.runs / f"{arguments.gold}-{name}{'-priors' if arguments.priors else ''}"
     if arguments.every > 1:
         folder = folder.with_name(f"{folder.name}-every-{arguments.every}")
+    for bitext in arguments.also:
+        folder = folder.with_name(f"{folder.name}-{Path(bitext).parent.name}")
     if arguments.chunks:
         folder = folder.with_name(f"{folder.name}-chunks-{arguments.chunks}")
     folder.mkdir(parents=True, exist_ok=True)
