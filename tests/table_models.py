@@ -135,6 +135,16 @@ class TableLexical:
     def encode(self, source: Ints) -> list[Source]:
         return [tuple([piece for piece in row if piece != PAD]) for row in source.tolist()]
 
+    def guess_of(self, source: Source, piece: int) -> Floats:
+        return draw(len(source), 1.0, "guess", source, piece)
+
+    def guess(self, memory: list[Source], pieces: Ints) -> Floats:
+        guesses = np.zeros((*pieces.shape, max(map(len, memory))), dtype=np.float32)
+        for row, source in enumerate(memory):
+            for step, piece in enumerate(pieces[row].tolist()):
+                guesses[row, step, : len(source)] = self.guess_of(source, piece)
+        return guesses
+
     def start(self, memory: list[Source], *, same_pieces: bool = False) -> TableLexicalState:
         return TableLexicalState(self, memory)
 

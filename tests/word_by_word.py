@@ -68,6 +68,9 @@ class WordByWord:
     def encode(self, source: Ints) -> Ints:
         return source
 
+    def guess(self, memory: Ints, pieces: Ints) -> Floats:
+        return np.zeros((*pieces.shape, memory.shape[1]), dtype=np.float32)
+
     def start(self, memory: Ints, *, same_pieces: bool = False) -> WordByWordState:
         return WordByWordState(memory, is_assisted=self.is_assisted)
 

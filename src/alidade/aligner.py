@@ -39,7 +39,7 @@ from alidade.errors import AlidadeError, ArgumentError, ModelError
 from alidade.io import read_lines
 from alidade.model_folder import ModelFolder
 from alidade.parallel import Workers, chunked
-from alidade.search.forced import POSTERIOR_MARGIN, PairScore, align_targets, score_pairs
+from alidade.search.forced import PairScore, align_targets, likely_positions, score_pairs
 from alidade.text.languages import is_same_language
 from alidade.text.sentences import SENTENCE_ENDS
 from alidade.text.subwords import Encoding, Subwords
@@ -221,13 +221,13 @@ def _read_parts(translator: Translator, parts: Sequence[_PairPart], by: Evidence
     given = [Translation(part.source, part.target, (), 0.0, 0.0, 0.0) for part in parts]
     evidence: list[Matrix] = []
     if translator.is_assisted:
-        paths = align_targets(
+        search = likely_positions if by == "posteriors" else align_targets
+        paths = search(
             translator.system,
             [part.source.ids for part in parts],
             [part.target.ids for part in parts],
             translator.settings,
             translator.batch_size,
-            POSTERIOR_MARGIN if by == "posteriors" else math.inf,
         )
         given = [replace(one, positions=path.positions) for one, path in zip(given, paths, strict=True)]
         evidence = [path.posteriors for path in paths]

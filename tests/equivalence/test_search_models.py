@@ -17,7 +17,7 @@ from alidade.engine.graph import Precision
 from alidade.engine.system import EngineSystem
 from alidade.search.beam import BeamSearch
 from alidade.search.forced import align_targets, score_pairs
-from alidade.search.hypotheses import Request, SearchResult
+from alidade.search.hypotheses import Request, SearchResult, pad_sources
 from alidade.search.pruning import AtOnce, picker_of
 from alidade.search.roles import System
 from alidade.text.vocabulary import EOS
@@ -250,6 +250,19 @@ def test_the_searchs_own_alignment_is_no_better_than_the_forced_one(kind: str) -
     scores = score_pairs(system, sources, targets, settings=SearchSettings(beam_size=40))
     for (_, best), scored in zip(whole, scores, strict=True):
         assert scored.score >= best.score - 0.05
+
+
+@pytest.mark.parametrize("kind", ASSISTED)
+def test_guesses_are_the_references(kind: str) -> None:
+    """Padding is nobody's position: what is guessed there does not matter."""
+    source = pad_sources([[7, 8, 9, 10], [11, 12]])
+    pieces = np.array([[9, 10, 40], [11, 5, 5]])
+    found, expected = [
+        system.lexical.guess(system.lexical.encode(source), pieces)[:, :, :4]
+        for system in (engine_of(kind), make_system(kind).reference())
+    ]
+    assert found.any() == (not kind.startswith("rnn"))
+    np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", ASSISTED)

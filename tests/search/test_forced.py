@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from alidade.config import SearchSettings
-from alidade.search.forced import SHARPNESS, AlignedTarget, AligningSearch, align_targets, best_positions, score_pairs
+from alidade.search.forced import (
+    GUESS_WEIGHT,
+    SHARPNESS,
+    AlignedTarget,
+    AligningSearch,
+    align_targets,
+    best_positions,
+    score_pairs,
+)
 from alidade.search.roles import Floats
 from alidade.text.vocabulary import BOS, EOS
 from table_models import Past, TableSystem, log_softmax, score_path, table_system
@@ -105,10 +113,11 @@ class PlainSearch:
             bounds = [score + way for (score, _), way in zip(beam, ways, strict=True)]
             parent = max(range(len(beam)), key=bounds.__getitem__)
             reached.append((bounds[parent], position, beam[parent][1], ways))
-        least = max(bound for bound, *_ in reached) - self._margin
+        guess = GUESS_WEIGHT * self._lexical.guess_of(self._source, piece)
+        least = max(bound + guess[position] for bound, position, *_ in reached) - self._margin
         found = []
         for bound, position, (pieces, positions), ways in reached:
-            if bound == -math.inf or bound < least:
+            if bound == -math.inf or bound + guess[position] < least:
                 continue
             logits = self._lexical.logits(self._source, (pieces, positions[1:]), position)
             logp = self._settings.lexical_weight * float(log_softmax(logits)[piece])

@@ -152,6 +152,10 @@ class LexicalRnn:
     def start(self, memory: Memory, *, same_pieces: bool = False) -> LexicalRnnState:  # noqa: ARG002  # all is fed back
         return LexicalRnnState(self, memory)
 
+    def guess(self, memory: Memory, pieces: Ints) -> Floats:
+        """Nothing: a position is a bias of attention and adds nothing by itself."""
+        return np.zeros((*pieces.shape, memory.arrays["states"].shape[1]), dtype=np.float32)
+
     def _initial_graph(self, graph: Graph, decoder: Weights) -> Graph:
         """The layers' states before the first step, from the mean of the encoder's: (B, D) -> (B, 2 L D)."""
         mean = graph.input("mean", np.float32, ["B", self.width])

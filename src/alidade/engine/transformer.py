@@ -12,6 +12,7 @@ Dimensions: B sentences, K beam, R rows, G the widest row of their grid, S sourc
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from alidade.config import (
     TransformerSettings,
 )
 from alidade.engine.cache import Grid
-from alidade.engine.graph import Array, Floats, Graph, Precision, Value
+from alidade.engine.graph import Array, Floats, Graph, Precision, Session, Value
 from alidade.engine.layers import (
     Embedding,
     History,
@@ -30,7 +31,7 @@ from alidade.engine.layers import (
     source_mask,
     with_start,
 )
-from alidade.engine.output import OutputLayer
+from alidade.engine.output import Norm, OutputLayer
 from alidade.engine.weights import Weights
 from alidade.search.hypotheses import pick
 from alidade.search.roles import Asked, Ints, RowPieces
@@ -65,12 +66,11 @@ class LexicalTransformer:
         self.source_embedding = Embedding(source, settings.position_rates)
         self.embedding = self.source_embedding if target is source else Embedding(target, settings.position_rates)
         self._encode = self._encode_graph().session(threads, device)
+        self._output_weight, self._options = output, (threads, device)
         advance, evaluate = self._step_graphs()
         self.advance = advance.session(threads, device)
         self.features = self.advance if evaluate is None else evaluate.session(threads, device)
-        norm = None
-        if settings.pre_norm:
-            norm = (weights["decoder.norm.weight"], weights["decoder.norm.bias"], settings.norm_epsilon)
+        norm = self._last_norm() if settings.pre_norm else None
         self.output = OutputLayer(self.new_graph(), output, weights["output.bias"], norm, threads, device)
 
     def encode(self, source: Ints) -> Memory:
@@ -84,6 +84,27 @@ class LexicalTransformer:
 
     def start(self, memory: Memory, *, same_pieces: bool = False) -> LexicalState:
         return LexicalState(self, memory, same_pieces=same_pieces)
+
+    def guess(self, memory: Memory, pieces: Ints) -> Floats:
+        """What pieces would get if nothing but the alignment heads' additions came to the last norm."""
+        inputs = {name: memory.arrays[name] for name in self.aligned_names}
+        (guessed,) = self._guess_session(inputs | {"weights": self._output_weight[pieces]})
+        return guessed
+
+    @cached_property
+    def _guess_session(self) -> Session:
+        """Made when it is first needed: no translation needs it."""
+        graph, width = Graph(), self.shape.width
+        added = graph.sum([graph.input(name, np.float32, ["B", "S", width]) for name in self.aligned_names])
+        weights = graph.input("weights", np.float32, ["B", "T", width])
+        graph.output("guess", graph.FusedMatMul(weights, graph.norm(added, *self._last_norm()), transB=1))
+        return graph.session(*self._options)
+
+    def _last_norm(self) -> Norm:
+        """The one whose values the output layer reads."""
+        last = "decoder" if self.shape.pre_norm else f"decoder.layers.{self.num_layers - 1}.feed_forward_residual"
+        norm = self._weights.at(last).at("norm")
+        return norm["weight"], norm["bias"], self.shape.norm_epsilon
 
     def memory_names(self) -> list[str]:
         """What encoding gives besides the states."""

@@ -18,6 +18,7 @@ from torch import Tensor
 from alidade.models.batch import Batch
 from alidade.models.jumps import jumps_to_positions
 from alidade.models.system import System
+from alidade.models.transformer import AlignedTransformer
 from alidade.search.roles import Asked, Floats, Ints, RowPieces
 from alidade.text.vocabulary import EOS, PAD
 
@@ -96,6 +97,19 @@ class ReferenceLexical:
 
     def encode(self, source: Ints) -> Ints:
         return source
+
+    @torch.inference_mode()
+    def guess(self, memory: Ints, pieces: Ints) -> Floats:
+        model = self.model
+        if not isinstance(model, AlignedTransformer):
+            return np.zeros((*pieces.shape, memory.shape[1]), dtype=np.float32)
+        states = model.encode(torch.from_numpy(memory)).states
+        added = torch.stack([head(states) for head in model.alignment_heads]).sum(dim=0)  # (B, S, D)
+        last: Any = model.decoder.layers[-1]
+        residual = last.feed_forward_residual
+        normed = model.decoder.norm(added) if residual.pre_norm else residual.norm(added)
+        guessed: Floats = (model.output.weight[torch.from_numpy(pieces)] @ normed.mT).numpy()
+        return guessed
 
     def start(self, memory: Ints, *, same_pieces: bool = False) -> ReferenceLexicalState:  # noqa: ARG002  # nothing is shared
         return ReferenceLexicalState(self, memory)

@@ -32,9 +32,11 @@ Ids = Sequence[int]
 MIN_ALIGNING_BEAM = 30
 """Positions kept at a time when the target is given: fewer make more errors, the more so the longer the sentence, and
 more cost little, since each position is evaluated once whatever their number (experiments/LOG.md)."""
-POSTERIOR_MARGIN = 4.5
-"""The margin where links are made from posteriors: half of the positions are left out, and the alignment error is no
-higher. The best path would suffer, one position of which is sometimes left out (experiments/LOG.md)."""
+POSTERIOR_MARGIN = 4.0
+"""The margin where links are made from posteriors: nine of ten positions are left out, and the alignment error is
+lower. The best path would suffer, one position of which is sometimes left out (experiments/LOG.md)."""
+GUESS_WEIGHT = 0.7
+"""Of what the lexical model guesses beforehand, in the choice of the positions that are evaluated."""
 MAX_ALIGNING_BATCH = 16
 """Pairs that are aligned together at the most. A step has a row for each source position: with more pairs what is
 between two layers does not stay in the processor's cache (experiments/LOG.md)."""
@@ -191,8 +193,9 @@ def align_targets(
 ) -> list[AlignedTarget]:
     """Align given pairs; only assisted systems can.
 
-    margin: positions that start this far behind the best one of their piece, before the piece is looked at, are not
-    evaluated. A pair whose `</s>` no jump can reach keeps the best positions found before it.
+    margin: positions that start this far behind the best one of their piece, by the score so far and what the lexical
+    model guesses of the piece, are not evaluated. A pair whose `</s>` no jump can reach keeps the best positions found
+    before it.
     """
     settings = settings.model_copy(update={"beam_size": max(settings.beam_size, MIN_ALIGNING_BEAM)})
     return map_batches(
@@ -201,6 +204,18 @@ def align_targets(
         lambda pair: len(pair[0]) + len(pair[1]),
         min(batch_size, MAX_ALIGNING_BATCH),
     )
+
+
+def likely_positions(
+    system: System, sources: Sequence[Ids], targets: Sequence[Ids], settings: SearchSettings, batch_size: int = 32
+) -> list[AlignedTarget]:
+    """Align given pairs for links that are made from posteriors.
+
+    These are the models' own probabilities, whatever weights translate best, and positions that are unlikely from the
+    start are not evaluated.
+    """
+    settings = settings.model_copy(update={"lexical_weight": 1.0, "alignment_weight": 1.0})
+    return align_targets(system, sources, targets, settings, batch_size, POSTERIOR_MARGIN)
 
 
 class AligningSearch:
@@ -226,6 +241,10 @@ class AligningSearch:
         self._scores: Floats = np.zeros((len(pairs), 1), dtype=np.float32)
         self._positions: Ints = np.zeros((len(pairs), 1), dtype=np.int64)
         self._lattices = [Lattice(len(source) + 2) for source, _ in pairs]
+        self._guesses: Floats | None = None
+        """(B, T, S)"""
+        if margin < math.inf:
+            self._guesses = np.float32(GUESS_WEIGHT) * system.lexical.guess(memory, self._targets)
 
     def run(self) -> list[AlignedTarget]:
         step = 0
@@ -261,7 +280,9 @@ class AligningSearch:
         bounds = self._scores[:, :, None] + ways
         parents = bounds.argmax(axis=1)  # (B, S)
         scores = np.take_along_axis(bounds, parents[:, None], axis=1)[:, 0]
-        scores[scores < scores.max(axis=1, keepdims=True) - self._margin] = -np.inf
+        if self._guesses is not None:
+            hopes = scores + self._guesses[:, step]
+            scores[hopes < hopes.max(axis=1, keepdims=True) - self._margin] = -np.inf
         sentences, positions = np.nonzero(scores > -np.inf)
         hypotheses = sentences * num_hypotheses + parents[sentences, positions]
         order = np.argsort(hypotheses, kind="stable")  # what the lexical model wants
@@ -292,6 +313,8 @@ class AligningSearch:
         self._alignment.keep(rows)
         self._numbers, self._lengths, self._ends = self._numbers[rows], self._lengths[rows], self._ends[rows]
         self._targets, self._scores, self._positions = self._targets[rows], self._scores[rows], self._positions[rows]
+        if self._guesses is not None:
+            self._guesses = self._guesses[rows]
 
 
 class Lattice:

@@ -126,6 +126,13 @@ class LexicalModel(Protocol):
         position changes may then be computed once a sentence.
         """
 
+    def guess(self, memory: Any, pieces: Ints) -> Floats:
+        """How well given pieces, (B, T), might suit each position, (B, T, S), before any row is evaluated.
+
+        Roughly the differences of a piece's log p_lex between positions, whatever was written before; zero if a model
+        has no cheap way to tell. Only assisted models are asked.
+        """
+
 
 class System(Protocol):
     """The models that translate together."""
