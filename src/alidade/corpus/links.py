@@ -10,6 +10,7 @@ training bitext, and takes seconds.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import functools
 import itertools
@@ -205,9 +206,14 @@ def _chunks_of_links(layout: Layout, num_chunks: int) -> list[_LinksChunk]:
 def _bounds(layout: Layout, num_chunks: int) -> list[int]:
     """Where chunks of about as many units each begin, and where the last one ends."""
     source, target = [map_array(layout.offsets("train", side)) for side in SIDES]
-    ends = source + target
-    inner = np.searchsorted(ends, [int(ends[-1]) * number // num_chunks for number in range(1, num_chunks)])
-    return [0, *inner.tolist(), len(ends) - 1]
+    num_pairs = len(source) - 1
+
+    def units_before(pair: int) -> int:
+        return int(source[pair] + target[pair])
+
+    # By halving, which looks at few places of arrays that may be larger than the memory.
+    wanted = [units_before(num_pairs) * number // num_chunks for number in range(1, num_chunks)]
+    return [0, *[bisect.bisect_left(range(num_pairs), units, key=units_before) for units in wanted], num_pairs]
 
 
 def _align_chunk(shared: SharedSubwords, unit: Unit, layout: Layout, priors: Path, chunk: _LinksChunk) -> None:
