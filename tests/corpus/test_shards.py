@@ -16,8 +16,10 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
 from alidade.alignment.statistical import EflomalAligner
+from alidade.cli import app
 from alidade.config import PrepareConfig
 from alidade.corpus import links, parts
 from alidade.corpus.parts import Shard
@@ -189,6 +191,21 @@ def test_chunks_of_the_aligner_are_shared(tmp_path: Path, monkeypatch: pytest.Mo
     run_in_order(config(tmp_path / "shards", aligner=aligner), (2, 0, 1))
     assert sorted(aligned) == once, "the sample, every chunk twice, and dev"
     assert hashes(tmp_path / "shards") == hashes(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--shards", "3"], "give both"),
+        (["--shard", "1"], "give both"),
+        (["--wait"], "--wait is for shards"),
+        (["--shards", "3", "--shard", "3"], "there are 3 shards, 0 to 2"),
+    ],
+)
+def test_options_that_say_too_little(tmp_path: Path, options: list[str], message: str) -> None:
+    (tmp_path / "prepare.toml").write_text(SETTINGS)
+    with pytest.raises(AlidadeError, match=message):
+        CliRunner().invoke(app, ["prepare", str(tmp_path / "prepare.toml"), *options], catch_exceptions=False)
 
 
 SETTINGS = """

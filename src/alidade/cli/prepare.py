@@ -71,6 +71,8 @@ def prepare(
 
     if (shards is None) != (shard is None):
         raise AlidadeError("--shards says how many processes there are and --shard which of them this is: give both")
+    if wait and shards is None:
+        raise AlidadeError("--wait is for shards: say which one this is, with --shards and --shard")
     settings = load_config(PrepareConfig, config, overrides)
     if show is not None:
         _show_pair(settings.corpus, show)
