@@ -306,7 +306,7 @@ def hold_folder(folder: Path, *, wait: bool = False, share: bool = False) -> Ite
     wait: until another process lets go of it, instead of giving up. share: with all others that share it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("a") as file:
+    with (folder / ".lock").open("a+") as file:  # NFS wants a file that can be read for a lock that is shared
         try:
             fcntl.flock(file, (fcntl.LOCK_SH if share else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
