@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import regex
 
@@ -23,7 +24,7 @@ from alidade.search.batches import map_batches
 from alidade.search.beam import BeamSearch
 from alidade.search.dictionary import DictionaryRestriction, TermSentence
 from alidade.search.hypotheses import Hypothesis, Request, SearchResult
-from alidade.search.restrictions import Restriction, WholeWords
+from alidade.search.restrictions import NoPairs, Restriction, WholeWords
 from alidade.text.subwords import Encoding
 from alidade.translation import Translation, with_distinct_texts
 
@@ -115,8 +116,12 @@ class PartSearch:
         return [next(results) if len(part.source) else None for part in parts]
 
     def _restrictions(self, parts: list[Part], requests: list[Request]) -> list[Restriction]:
-        """That prefixes are whole words, and what the dictionary has to say about these parts."""
+        """That no word follows itself, that prefixes are whole words, and what the dictionary says of these parts."""
         restrictions: list[Restriction] = []
+        may_have_pairs = [_has_pairs(part.source) or self._may_repeat(part) for part in parts]
+        if not all(may_have_pairs):
+            borders = self.borders()
+            restrictions.append(NoPairs(may_have_pairs, borders.words, borders.short_words, borders.continuing))
         if any(part.prefix for part in parts):
             restrictions.append(WholeWords(requests, self.borders().continuing))
         if not any(part.matches for part in parts):
@@ -126,6 +131,10 @@ class PartSearch:
             for part, request in zip(parts, requests, strict=True)
         ]
         return [*restrictions, DictionaryRestriction(sentences, is_assisted=self.system.lexical.is_assisted)]
+
+    def _may_repeat(self, part: Part) -> bool:
+        """Whether the model may say what it likes: baselines may, as in other programs, but not with a dictionary."""
+        return part.draft is None and (self.settings.can_repeat or not self.system.lexical.is_assisted)
 
     def _terms(self, part: Part, draft: Draft, request: Request) -> TermSentence:
         absorbed = draft.absorbed(part.matches)
@@ -137,7 +146,6 @@ class PartSearch:
             num_given=len(part.prefix),
             final_mark=_final_mark(part.source),
             kept_marks=[position for position in draft.final_marks(part.source) if position not in of_matches],
-            allows_pairs=draft.has_pairs,
             absorbed=absorbed,
         )
 
@@ -168,6 +176,11 @@ class PartSearch:
             notes=() if hypothesis.is_complete else ("cut off at the length limit",),
             attention=hypothesis.attention,
         )
+
+
+def _has_pairs(source: Encoding) -> bool:
+    """Whether a word directly follows itself."""
+    return any(first == second for first, second in pairwise([word.text.casefold() for word in source.words]))
 
 
 def _final_mark(source: Encoding) -> range:

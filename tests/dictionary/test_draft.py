@@ -129,11 +129,6 @@ def test_a_translation_begins_as_the_draft_does() -> None:
     assert Draft(encode("Ba be"), (1, 1, 2, 2)).with_capitals([exact]) == (exact,), "it has no other form"
 
 
-def test_a_draft_with_a_word_twice_in_a_row() -> None:
-    assert Draft(encode("be ba ba"), (1, 1, 2, 2, 3, 3)).has_pairs
-    assert not Draft(encode("ba be ba"), (1, 1, 2, 2, 3, 3)).has_pairs
-
-
 def test_the_mark_that_a_draft_ends_with() -> None:
     source = encode("ba be !", pieces_a_word=1)
     assert Draft(encode("bo bi .", pieces_a_word=1), (1, 2, 3)).final_marks(source) == [3]

@@ -13,6 +13,7 @@ from alidade.dictionary.rules import SentenceRules, WordBorders
 from alidade.search.beam import BeamSearch
 from alidade.search.dictionary import DictionaryRestriction, TermSentence
 from alidade.search.hypotheses import Hypothesis, Request
+from alidade.search.restrictions import NoPairs, Restriction
 from alidade.translator import Mode
 from word_by_word import word_by_word_system
 
@@ -36,7 +37,7 @@ def translate(
     is_assisted: bool,
     final_mark: range = range(0),
     absorbed: tuple[tuple[int, ...], ...] = (),
-    allows_pairs: bool = True,
+    restrictions: tuple[Restriction, ...] = (),
     **changes: object,
 ) -> list[Hypothesis]:
     settings = SearchSettings.model_validate({"beam_size": 3} | changes)
@@ -47,7 +48,6 @@ def translate(
             end_position=request.end_position,
             max_length=request.length_limit(settings),
             final_mark=final_mark,
-            allows_pairs=allows_pairs,
             absorbed=absorbed,
         )
         if matches
@@ -56,7 +56,7 @@ def translate(
     ]
     dictionary = DictionaryRestriction(terms, is_assisted=is_assisted)
     search = BeamSearch(word_by_word_system(is_assisted=is_assisted), settings)
-    return [result.best for result in search.search(requests, restrictions=[dictionary])]
+    return [result.best for result in search.search(requests, restrictions=[*restrictions, dictionary])]
 
 
 def pieces(sentences: list[Sentence], mode: Mode, is_assisted: bool) -> list[tuple[int, ...]]:
@@ -161,9 +161,10 @@ def test_what_goes_with_an_entry_is_not_translated_beside_it(mode: Mode) -> None
 
 
 @pytest.mark.parametrize("mode", ["suggest", "require"])
-@pytest.mark.parametrize("allows_pairs", [True, False])
-def test_no_word_follows_itself_unless_it_may_or_a_form_does(mode: Mode, allows_pairs: bool) -> None:
+@pytest.mark.parametrize("may_have_pairs", [True, False])
+def test_no_word_follows_itself_unless_it_may_or_a_form_does(mode: Mode, may_have_pairs: bool) -> None:
     sentence = [10, 11, 11, 12, 13], [match(4, 4, (200,)), match(5, 5, (200,))]
-    (result,) = translate([sentence], mode, is_assisted=True, allows_pairs=allows_pairs)
+    no_pairs = NoPairs([may_have_pairs], range(240), (), BORDERS.continuing)
+    (result,) = translate([sentence], mode, is_assisted=True, restrictions=(no_pairs,))
     assert result.pieces[-2:] == (200, 200)
-    assert (result.pieces[1] == result.pieces[2]) is allows_pairs
+    assert (result.pieces[1] == result.pieces[2]) is may_have_pairs

@@ -1,12 +1,15 @@
-"""No source position writes the same piece twice, whatever else a search is told."""
+"""No source position writes the same piece twice, and no word follows itself, whatever else a search is told."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import pytest
 
 from alidade.config import SearchSettings
 from alidade.search.beam import BeamSearch
 from alidade.search.hypotheses import Hypothesis, Request
+from alidade.search.restrictions import NoPairs
 from table_models import table_system
 
 SOURCES = [[4, 5, 6], [7], [6, 6, 5, 4, 7, 5], [5, 4], [4, 4, 4, 4], [7, 6, 5]]
@@ -49,3 +52,63 @@ def test_a_given_beginning_may_repeat_itself_and_counts() -> None:
             break
     else:
         pytest.fail("no translation begins as it was told")
+
+
+WORDS, SHORT, CONTINUING = {4, 5, 6}, {6}, {7, 8}
+
+
+def words_of(pieces: tuple[int, ...]) -> list[tuple[int, ...]]:
+    words: list[tuple[int, ...]] = []
+    for piece in pieces:
+        if piece in CONTINUING and words:
+            words[-1] += (piece,)
+        else:
+            words.append((piece,))
+    return words
+
+
+def paths(hypotheses: list[Hypothesis]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    return [(one.pieces, one.positions) for one in hypotheses]
+
+
+def num_pairs(hypothesis: Hypothesis) -> int:
+    """Words that follow themselves, but for a short one."""
+    return sum([one == other and one != (6,) for one, other in pairwise(words_of(hypothesis.pieces))])
+
+
+def search_without_pairs(requests: list[Request], may_have: list[bool], **changes: object) -> list[Hypothesis]:
+    settings = SearchSettings.model_validate(
+        {"beam_size": 4, "length_normalisation": 1.5, "can_repeat": True} | changes
+    )
+    found = BeamSearch(table_system(VOCABULARY, is_assisted=True), settings).search(
+        requests, num_best=4, restrictions=[NoPairs(may_have, WORDS, SHORT, CONTINUING)]
+    )
+    return [hypothesis for result in found for hypothesis in result.hypotheses]
+
+
+@pytest.mark.parametrize("pruning", ["none", "exact"])
+def test_no_word_follows_itself_unless_its_sentence_may(pruning: str) -> None:
+    requests = [Request(source) for source in SOURCES]
+    free = search_without_pairs(requests, [True] * len(SOURCES), pruning=pruning)
+    assert paths(free) == paths(search(requests, can_repeat=True, pruning=pruning))
+    assert {len(one) for h in free for one, other in pairwise(words_of(h.pieces)) if one == other} >= {1, 2}
+    held = search_without_pairs(requests, [False] * len(SOURCES), pruning=pruning)
+    assert not any(map(num_pairs, held))
+    assert any(one == other == (6,) for h in held for one, other in pairwise(words_of(h.pieces)))
+
+
+def test_a_batch_without_pairs_is_its_sentences_one_by_one() -> None:
+    may_have = [number % 3 == 0 for number in range(len(SOURCES))]
+    together = search_without_pairs([Request(source) for source in SOURCES], may_have)
+    alone = [
+        hypothesis
+        for source, may in zip(SOURCES, may_have, strict=True)
+        for hypothesis in search_without_pairs([Request(source)], [may])
+    ]
+    assert paths(together) == paths(alone)
+
+
+def test_exact_pruning_without_pairs_is_no_pruning() -> None:
+    requests = [Request(source) for source in SOURCES]
+    none, exact = [search_without_pairs(requests, [False] * 6, pruning=pruning) for pruning in ("none", "exact")]
+    assert paths(none) == paths(exact)

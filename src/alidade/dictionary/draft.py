@@ -14,14 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from alidade.dictionary.matching import Form, Match
-from alidade.dictionary.rules import Use
+from alidade.dictionary.rules import SHORT_WORD, Use
 from alidade.text.subwords import Encoding
-
-SHORT_WORD = 3
-"""Words of so many letters may be articles or prepositions, and stand for nothing alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +27,6 @@ class Draft:
     target: Encoding
     positions: tuple[int, ...]
     """The source position of each target piece; for a baseline, where its attention is greatest."""
-
-    @property
-    def has_pairs(self) -> bool:
-        """Whether it says a word twice in a row."""
-        return any(first == second for first, second in pairwise([word.text.casefold() for word in self.target.words]))
 
     def final_marks(self, source: Encoding) -> list[int]:
         """The positions of the source's punctuation that it translates by the mark it ends with, if it does."""

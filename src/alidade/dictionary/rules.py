@@ -11,6 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
 
 from alidade.dictionary.matching import Form, Match, Pieces
 from alidade.text.stems import MIN_STEM, bare_word, have_common_stem
@@ -20,11 +24,13 @@ from alidade.text.vocabulary import UNK
 _SPACELESS_LANGUAGES = ("zh", "ja", "th", "lo", "km", "my")
 
 
+SHORT_WORD = 3
+"""Words of so many letters may be articles or prepositions, and stand for nothing alone."""
 ECHO_DISTANCE = 2
 """From so many source pieces before a match no word of its form's stem is written."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WordBorders:
     """Which pieces of a vocabulary go on with the word before, and which let a word follow without a space."""
 
@@ -45,10 +51,28 @@ class WordBorders:
             beginning=_by_first_letters([(i, piece[1:]) for i, piece in pieces if piece.startswith(SPACE)]),
         )
 
-    @property
-    def words(self) -> list[int]:
-        """The pieces that may be words."""
-        return [i for pieces in self.beginning.values() for i, text in pieces if text.isalpha()]
+    @cached_property
+    def words(self) -> frozenset[int]:
+        """The pieces that may be words, or begin one."""
+        return frozenset([i for pieces in self.beginning.values() for i, text in pieces if text.isalpha()])
+
+    @cached_property
+    def short_words(self) -> frozenset[int]:
+        """Those of them with few letters, which begin many words."""
+        pieces = [one for same_letters in self.beginning.values() for one in same_letters]
+        return frozenset([i for i, text in pieces if i in self.words and len(text) <= SHORT_WORD])
+
+    @cached_property
+    def _is_continuing(self) -> npt.NDArray[np.bool_]:
+        """By piece; the last place is for all greater ones."""
+        table = np.zeros(max(self.continuing, default=0) + 2, dtype=np.bool_)
+        table[list(self.continuing)] = True
+        return table
+
+    def are_continuing(self, pieces: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Which pieces of an array go on with the word before."""
+        table = self._is_continuing
+        return table[np.minimum(pieces, len(table) - 1)]
 
     def same_stem(self, word: str) -> list[int]:
         """Pieces that begin words of the same stem; not of short words, which begin like many."""

@@ -11,8 +11,8 @@ words, only the entry's forms may be written there, and:
   one, looks at that entry now.
 - *Used means done.* Source words whose entry was written, and those that go with them, are not looked at again; a form
   once begun is completed, at its own words, and is a word of its own: nothing that would go on with it may follow.
-- *Not twice in a row.* After a form no word of its stem follows, and no word of one piece follows itself, unless the
-  draft has such a pair: what an entry leaves untold elsewhere, a neighbour would say again.
+- *Not twice in a row.* After a form no word of its stem follows: what an entry leaves untold elsewhere, a neighbour
+  would say again.
 - *The end waits* for required entries: while one is unused, a hypothesis looks neither at the source's end nor at its
   final punctuation mark; one that wants to, or that runs out of length, looks at what is unused, and then ends.
 - *The final mark is final.* After what the source's final punctuation mark became, nothing but the end may follow. And
@@ -34,7 +34,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from alidade.dictionary.rules import FREE, INITIAL, Rule, SentenceRules, State, Use
+from alidade.dictionary.rules import FREE, INITIAL, Rule, SentenceRules, State, Use, WordBorders
 from alidade.search.hypotheses import Beam
 from alidade.search.restrictions import NO_QUESTION, SPARE, Proposals, Question, Restriction, Rows, rule_out
 from alidade.search.roles import Bools, Floats, Ints
@@ -63,8 +63,6 @@ class TermSentence:
     """The positions of the punctuation mark that the source ends with, if it does."""
     kept_marks: Sequence[int] = ()
     """The positions of the punctuation mark that its translation has to end with, if there is one."""
-    allows_pairs: bool = True
-    """Whether a word may follow itself."""
     absorbed: Sequence[Sequence[int]] = ()
     """For each match the positions that its form translates, too, such as an article's."""
 
@@ -103,9 +101,6 @@ class DictionaryRestriction(Restriction):
         """Rows, (hypothesis, position), of this step that can only write what a form needs, and the pieces' credits."""
         self._asked: list[tuple[int, TermSentence, _Course, list[Rule]]] = []
         """The rows that are being evaluated and may not write anything, with the rules that may hold for them."""
-        borders = next((terms.rules.borders for terms in sentences if terms is not None), None)
-        self._continuing: Ints = np.array([] if borders is None else sorted(borders.continuing), dtype=np.int64)
-        self._beginning: Ints = np.array([] if borders is None else borders.words, dtype=np.int64)
         self._last: Ints = np.full((len(sentences), 1), BOS)
         """(B, K) what hypotheses wrote last."""
 
@@ -192,7 +187,6 @@ class DictionaryRestriction(Restriction):
             for rule in possible:
                 asked += [(row, piece) for piece in rule.pieces]
                 num_ruled_out = max(num_ruled_out, SPARE if rule.starts_word else len(rule.banned))
-        num_ruled_out += 1  # a word that would follow itself
         if not asked:
             return NO_QUESTION._replace(num_ruled_out=num_ruled_out)
         pairs = np.array(asked)
@@ -228,8 +222,8 @@ class DictionaryRestriction(Restriction):
                 free.append((row, chosen[0]))
             elif chosen is not None:
                 self._force(rows, row, *chosen, proposed)
-        self._rule_out(free, proposed)
-        self._rule_out_pairs(rows, proposed)
+        if free:
+            self._rule_out(free, self._asked[0][1].rules.borders, proposed)
 
     def _choose_rule(
         self,
@@ -289,7 +283,7 @@ class DictionaryRestriction(Restriction):
         credits_ = dict(zip(rule.pieces, credit.tolist(), strict=True))
         self._forced[int(rows.hypotheses[row]), int(rows.positions[row])] = rule, credits_
 
-    def _rule_out(self, free: list[tuple[int, Rule]], proposed: Proposals) -> None:
+    def _rule_out(self, free: list[tuple[int, Rule]], borders: WordBorders, proposed: Proposals) -> None:
         """Take from rows what their rules ban, and what would go on with the word before a new one."""
         banned = np.array([(row, piece) for row, rule in free for piece in rule.banned], dtype=np.int64).reshape(-1, 2)
         rule_out(proposed, banned[:, 0], banned[:, 1])
@@ -297,20 +291,11 @@ class DictionaryRestriction(Restriction):
         if not starting:
             return
         numbers = np.array([row for row, _ in starting])
-        is_ruled_out = np.isin(proposed.pieces[numbers], self._continuing)
+        is_ruled_out = borders.are_continuing(proposed.pieces[numbers])
         for place, (row, rule) in enumerate(starting):
             if rule.pieces:  # which go on with a form, and may
                 is_ruled_out[place] &= ~np.isin(proposed.pieces[row], rule.pieces)
         proposed.logp[numbers] = np.where(is_ruled_out, -np.inf, proposed.logp[numbers])
-
-    def _rule_out_pairs(self, rows: Rows, proposed: Proposals) -> None:
-        """Let no word of one piece follow itself, except where a form does."""
-        is_meant = np.array([terms is not None and not terms.allows_pairs for terms in self._sentences])[rows.sentences]
-        last = self._last.ravel()[rows.hypotheses]
-        is_meant &= np.isin(last, self._beginning)
-        forced = [cell in self._forced for cell in zip(rows.hypotheses.tolist(), rows.positions.tolist(), strict=True)]
-        numbers = np.flatnonzero(is_meant & ~np.array(forced))
-        rule_out(proposed, numbers, last[numbers])
 
     # What hypotheses have done.
 

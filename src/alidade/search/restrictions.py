@@ -20,8 +20,13 @@ import numpy as np
 from alidade.search.hypotheses import Beam, Request, pick
 from alidade.search.roles import NO_INTS, Bools, Floats, Ints
 
+Pieces = tuple[int, ...]
+
 FREE = -1
-SPARE = 40
+NONE = -1
+"""No piece."""
+NO_WORDS: tuple[Pieces, Pieces] = ((), ())
+SPARE = 12
 """So many more pieces are looked for in a row where none may go on with the word before."""
 
 
@@ -246,6 +251,63 @@ class NoRepeats(Restriction):
 
     def keep(self, sentences: Ints) -> None:
         self._pieces, self._positions = self._pieces[sentences], self._positions[sentences]
+
+
+class NoPairs(Restriction):
+    """No word directly follows itself.
+
+    What is the same in both is known when the second one is nearly complete: its last piece is ruled out. A word of one
+    piece is so ruled out at its beginning, and with it longer words that begin with it; short ones begin too many.
+    """
+
+    def __init__(
+        self, may_have: Sequence[bool], words: Collection[int], short: Collection[int], continuing: Collection[int]
+    ) -> None:
+        """may_have: whether sentences may have pairs.
+
+        words: the pieces that begin words of letters; short: those with few letters; continuing: those that go on.
+        """
+        self._may_have = list(may_have)
+        self._words, self._short, self._continuing = words, short, continuing
+        self._last: list[list[tuple[Pieces, Pieces]]] = [[NO_WORDS] for _ in may_have]
+        """For each hypothesis its last two words so far; empty where there is no word of letters."""
+        self._banned: Ints = np.full((len(self._may_have), 2), NONE)
+        """(B * K, 2)"""
+
+    def ask(self, rows: Rows) -> Question:
+        self._of_rows = self._banned[rows.hypotheses]
+        return Question(num_ruled_out=int((self._of_rows != NONE).sum(axis=1).max(initial=0)))
+
+    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats, attention: Floats) -> None:  # noqa: ARG002
+        for pieces in self._of_rows.T:
+            np.copyto(proposed.logp, -np.inf, where=proposed.pieces == pieces[:, None])
+
+    def commit(self, beam: Beam) -> None:
+        extended = zip(self._may_have, self._last, beam.parents.tolist(), beam.pieces.tolist(), strict=True)
+        self._last = [
+            [NO_WORDS] * len(pieces)
+            if may_have
+            else [self._extend(last[parent], piece) for parent, piece in zip(parents, pieces, strict=True)]
+            for may_have, last, parents, pieces in extended
+        ]
+        self._banned = np.array([self._completing(*last) for of_sentence in self._last for last in of_sentence])
+
+    def _completing(self, previous: Pieces, word: Pieces) -> tuple[int, int]:
+        """The pieces that would make a second word the same as the first: this word, and the next one."""
+        this = previous[-1] if word and previous[:-1] == word else NONE
+        return this, word[0] if len(word) == 1 and word[0] not in self._short else NONE
+
+    def _extend(self, last: tuple[Pieces, Pieces], piece: int) -> tuple[Pieces, Pieces]:
+        previous, word = last
+        if piece in self._words:
+            return word, (piece,)
+        return (previous, (*word, piece)) if word and piece in self._continuing else NO_WORDS
+
+    def keep(self, sentences: Ints) -> None:
+        self._may_have = [self._may_have[sentence] for sentence in sentences.tolist()]
+        self._last = [self._last[sentence] for sentence in sentences.tolist()]
+        num_hypotheses = len(self._last[0])
+        self._banned = self._banned.reshape(-1, num_hypotheses, 2)[sentences].reshape(-1, 2)
 
 
 def rule_out(proposed: Proposals, rows: Ints, pieces: Ints) -> None:
