@@ -107,13 +107,25 @@ class PartSearch:
         filled = [part for part in parts if len(part.source)]
         if not filled:
             return [None] * len(parts)
-        requests = [Request(part.source.ids, part.prefix) for part in filled]
+        requests = [self._request(part) for part in filled]
         settings = self.settings.model_copy(update={"beam_size": beam_size})
         found = BeamSearch(self.system, settings).search(
             requests, num_best=num_best, restrictions=self._restrictions(filled, requests)
         )
         results = iter(found)
         return [next(results) if len(part.source) else None for part in parts]
+
+    def _request(self, part: Part) -> Request:
+        """What to search for; a draft's beginning that no entry may change is kept."""
+        request = Request(part.source.ids, part.prefix)
+        num_kept = part.draft.num_kept(part.matches, part.source) if part.draft else 0
+        if part.draft is None or num_kept <= len(part.prefix):
+            return request
+        draft = part.draft
+        positions = draft.positions[:num_kept] if self.system.lexical.is_assisted else ()
+        return Request(
+            part.source.ids, draft.target.ids[:num_kept], positions, max_length=request.length_limit(self.settings)
+        )
 
     def _restrictions(self, parts: list[Part], requests: list[Request]) -> list[Restriction]:
         """That no word follows itself, that prefixes are whole words, and what the dictionary says of these parts."""
@@ -143,7 +155,7 @@ class PartSearch:
             self._rules(part.matches, draft),
             end_position=request.end_position,
             max_length=request.length_limit(self.settings),
-            num_given=len(part.prefix),
+            num_given=len(request.prefix),
             final_mark=_final_mark(part.source),
             kept_marks=[position for position in draft.final_marks(part.source) if position not in of_matches],
             absorbed=absorbed,

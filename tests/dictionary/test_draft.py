@@ -129,6 +129,22 @@ def test_a_translation_begins_as_the_draft_does() -> None:
     assert Draft(encode("Ba be"), (1, 1, 2, 2)).with_capitals([exact]) == (exact,), "it has no other form"
 
 
+def test_what_stands_before_a_disobeyed_match_is_kept_but_not_what_may_have_to_agree_with_it() -> None:
+    source = encode("x x x x x", pieces_a_word=1)
+    text = encode("bala belo bilu boli bula", pieces_a_word=1)
+
+    def num_kept(positions: tuple[int, ...], *words: int) -> int:
+        return Draft(text, positions).num_kept([match(word, "byby") for word in words], source)
+
+    assert num_kept((1, 2, 3, 4, 5), 3) == 1, "two words are next to it"
+    assert num_kept((1, 2, 2, 4, 5), 3) == 3, "the source has another word between them, an article, say"
+    assert num_kept((1, 4, 3, 2, 5), 3) == 1, "where the order changes, all before it may change, too"
+    assert num_kept((1, 2, 2, 2, 5), 4, 3) == 4, "the first of several counts"
+    assert num_kept((1, 1, 1, 1, 1), 3) == 0, "nobody knows where it belongs"
+    short = Draft(encode("bala be bilu", pieces_a_word=1), (1, 3, 5))
+    assert short.num_kept([match(4, "byby")], source) == 1, "short words may be articles"
+
+
 def test_the_mark_that_a_draft_ends_with() -> None:
     source = encode("ba be !", pieces_a_word=1)
     assert Draft(encode("bo bi .", pieces_a_word=1), (1, 2, 3)).final_marks(source) == [3]

@@ -112,3 +112,10 @@ def test_exact_pruning_without_pairs_is_no_pruning() -> None:
     requests = [Request(source) for source in SOURCES]
     none, exact = [search_without_pairs(requests, [False] * 6, pruning=pruning) for pruning in ("none", "exact")]
     assert paths(none) == paths(exact)
+
+
+def test_a_beginning_may_be_given_with_its_positions() -> None:
+    prefix, positions = (5, 6, 4), (2, 1, 1)
+    for hypothesis in search([Request([7, 4, 5], prefix, positions), Request([4, 5], ())])[:4]:
+        assert hypothesis.pieces[:3] == prefix
+        assert hypothesis.positions[:3] == positions

@@ -19,6 +19,9 @@ from alidade.dictionary.matching import Form, Match
 from alidade.dictionary.rules import SHORT_WORD, Use
 from alidade.text.subwords import Encoding
 
+MAY_AGREE = 2
+"""So many words before an entry, an article and an adjective, say, may have to agree with it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -62,6 +65,26 @@ class Draft:
 
     def _says_forbidden(self, match: Match) -> bool:
         return next(self._own_places(match, match.forbidden), None) is not None
+
+    def num_kept(self, matches: Sequence[Match], source: Encoding) -> int:
+        """How many of its first pieces no match changes: they translate what stands before the first disobeyed one.
+
+        The words next to it are not among them, since they may have to agree with it: a short one, or what translates
+        the source word next to it.
+        """
+        start = min([match.positions.start for match in self.disobeyed(matches)])
+        words = zip(self.target.word_of_piece, self.positions, strict=True)
+        first = next((word for word, position in words if position >= start), 0)
+        neighbour = source.word_of_piece[start - 1]
+        for _ in range(min(MAY_AGREE, first)):
+            places = [self.positions[piece] for piece in self.target.pieces_of_word(first - 1)]
+            translated = [source.word_of_piece[at - 1] for at in places if 1 <= at <= len(source)]
+            is_short = len(self.target.words[first - 1].text) <= SHORT_WORD
+            if not is_short and translated and max(translated) < neighbour - 1:
+                break
+            first -= 1
+            neighbour = min([neighbour, *translated])
+        return self.target.pieces_of_word(first).start if first else 0
 
     def absorbed(self, matches: Sequence[Match]) -> list[tuple[int, ...]]:
         """For each match the positions, no match's own, that nothing but the words for this match translates."""

@@ -30,6 +30,8 @@ class Request:
     """Piece ids, without `<s>` and `</s>`."""
     prefix: Sequence[int] = ()
     """Piece ids that the translation must begin with."""
+    prefix_positions: Sequence[int] = ()
+    """Their positions, if these are given, too: only assisted systems look at them."""
     min_length: int = 0
     """The translation has at least this many pieces."""
     max_length: int | None = None

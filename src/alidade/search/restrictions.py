@@ -150,6 +150,9 @@ class GivenPieces(Restriction):
         self._given: Ints = np.full((len(given), max(map(len, given))), FREE)
         for sentence, pieces in enumerate(given):
             self._given[sentence, : len(pieces)] = pieces
+        self._positions: Ints = np.full(self._given.shape, FREE)
+        for sentence, request in enumerate(requests):
+            self._positions[sentence, : len(request.prefix_positions)] = request.prefix_positions
         self._ends: Ints = np.array([request.end_position for request in requests])
         self._step = 0
 
@@ -165,6 +168,10 @@ class GivenPieces(Restriction):
             return
         is_end = np.arange(position_logp.shape[2]) == self._ends[:, None]  # (B, S)
         np.copyto(position_logp, -np.inf, where=(is_end & (now != FREE)[:, None])[:, None])
+        positions = self._positions[:, self._step]
+        held = np.flatnonzero(positions != FREE)
+        is_elsewhere = np.arange(position_logp.shape[2]) != positions[held, None]  # (held, S)
+        position_logp[held] = np.where(is_elsewhere[:, None], -np.inf, position_logp[held])
 
     def ask(self, rows: Rows) -> Question:
         if self._now is None:
@@ -189,6 +196,7 @@ class GivenPieces(Restriction):
 
     def keep(self, sentences: Ints) -> None:
         self._given, self._ends = self._given[sentences], self._ends[sentences]
+        self._positions = self._positions[sentences]
 
 
 class WholeWords(Restriction):
