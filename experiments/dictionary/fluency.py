@@ -310,7 +310,7 @@ def find_damages(
                 or num_pairs(words) > num_pairs(words_before),
                 after_final_mark=num_inner_ends(words)
                 > max(num_inner_ends(words_before), num_inner_ends(one.source.words)),
-                final_mark_lost=final_mark(words_before) != final_mark(words),
+                final_mark_lost=final_mark(words) not in (final_mark(words_before), final_mark(one.source.words)),
                 capital_lost=before.text[:1].isupper() and not one.text[:1].isupper(),
             )
         )
