@@ -164,7 +164,9 @@ class PartSearch:
     def _rules(self, matches: Sequence[Match], draft: Draft) -> SentenceRules:
         """All entries are wanted, or those whose words the draft translates."""
         required = range(len(matches)) if self.must_use_all else draft.translated(matches)
-        return SentenceRules(draft.with_capitals(matches), self.borders(), required, draft.replaced(matches))
+        return SentenceRules(
+            draft.with_capitals(matches), self.borders(), required, draft.replaced(matches, self.borders())
+        )
 
     def _read(self, part: Part, result: SearchResult | None) -> list[Translation]:
         """From ids back to text."""

@@ -11,11 +11,13 @@ from alidade.alignment.positions import links_of_words
 from alidade.dictionary.draft import Draft
 from alidade.dictionary.entries import make_entry
 from alidade.dictionary.matching import Form, Match
+from alidade.dictionary.rules import WordBorders
 from alidade.evaluation.terms import TermCase, score_terms, wanted_term
 from alidade.text.subwords import Encoding
 from alidade.text.words import split_words
 
 WORDS = ("ba", "be", "bi", "bo")
+BORDERS = WordBorders(frozenset(), frozenset(), {"dis": ((7, "discul"), (9, "discuri"), (10, "distanță"))})
 
 
 def encode(text: str, pieces_a_word: int = 2) -> Encoding:
@@ -110,12 +112,14 @@ def test_an_article_goes_with_its_noun_when_one_word_translates_both() -> None:
 def test_the_word_that_an_entry_replaces() -> None:
     target = replace(encode("discul este disc", 1), ids=(7, 8, 9))
     draft = Draft(target, (1, 2, 3))
-    assert draft.replaced([match(0, "volum")]) == {7}
-    assert draft.replaced([match(0, "discul")]) == set(), "it is obeyed"
+    assert draft.replaced([match(0, "volum")], BORDERS) == {7}
+    assert draft.replaced([match(0, "discul")], BORDERS) == set(), "it is obeyed"
     same = Draft(replace(target, ids=(7, 8, 7)), (1, 2, 3))
-    assert same.replaced([match(0, "volum")]) == set(), "another word begins so"
-    assert draft.replaced([match(1, "volum")]) == {8}
-    assert Draft(encode("de ba"), (1, 1, 2, 2)).replaced([match(0, "bo")]) == set(), "too short to tell"
+    assert same.replaced([match(0, "volum")], BORDERS) == set(), "another word begins so"
+    assert draft.replaced([match(1, "volum")], BORDERS) == {8}
+    alone = Draft(replace(encode("discul este", 1), ids=(7, 8)), (1, 2))
+    assert alone.replaced([match(0, "volum")], BORDERS) == {7, 9}, "and no word of its stem"
+    assert Draft(encode("de ba"), (1, 1, 2, 2)).replaced([match(0, "bo")], BORDERS) == set(), "too short to tell"
 
 
 def test_a_translation_begins_as_the_draft_does() -> None:

@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from alidade.dictionary.matching import Form, Match
-from alidade.dictionary.rules import SHORT_WORD, Use
+from alidade.dictionary.rules import SHORT_WORD, Use, WordBorders
+from alidade.text.stems import have_common_stem
 from alidade.text.subwords import Encoding
 
 MAY_AGREE = 2
@@ -102,15 +103,23 @@ class Draft:
         """The numbers of the matches whose source words it translates."""
         return frozenset([n for n, match in enumerate(matches) if not set(match.positions).isdisjoint(self.positions)])
 
-    def replaced(self, matches: Sequence[Match]) -> frozenset[int]:
-        """The first pieces of the words that stand for disobeyed matches; not of short words, which have many uses."""
-        firsts: dict[bool, set[int]] = {True: set(), False: set()}
+    def replaced(self, matches: Sequence[Match], borders: WordBorders) -> frozenset[int]:
+        """The first pieces of the words that stand for disobeyed matches, and of others of their stem.
+
+        Not of short words, which have many uses.
+        """
         disobeyed = {position for match in self.disobeyed(matches) for position in match.positions if match.forms}
+        is_replaced = [
+            any(self.positions[piece] in disobeyed for piece in self.target.pieces_of_word(number))
+            for number in range(len(self.target.words))
+        ]
+        others = [word.text for word, is_it in zip(self.target.words, is_replaced, strict=True) if not is_it]
+        firsts: dict[bool, set[int]] = {True: set(), False: set()}
         for number, word in enumerate(self.target.words):
-            pieces = self.target.pieces_of_word(number)
-            is_replaced = any(self.positions[piece] in disobeyed for piece in pieces)
-            if not is_replaced or len(word.text) > SHORT_WORD:
-                firsts[is_replaced].add(self.target.ids[pieces.start])
+            if not is_replaced[number] or len(word.text) > SHORT_WORD:
+                firsts[is_replaced[number]].add(self.target.ids[self.target.pieces_of_word(number).start])
+            if is_replaced[number] and not any(have_common_stem(word.text, other) for other in others):
+                firsts[True].update(borders.same_stem(word.text))
         return frozenset(firsts[True] - firsts[False])
 
     def with_capitals(self, matches: Sequence[Match]) -> tuple[Match, ...]:
