@@ -24,6 +24,8 @@ from alidade.io import HeldFolderError, hold_folder, write_aside, write_json
 
 PART_PAIRS = 500_000
 """Pairs in a part: some minutes of work."""
+PARTS_FORMAT = 2
+"""What is in a part: since 2, clean pairs are there once, whatever their weight, and with their duplicates."""
 LOCKS = "locks"
 """The folder of the stages with the locks of shards."""
 WAITING_SECONDS = 5.0
@@ -141,14 +143,14 @@ class Parts:
 
 
 def keep_parts(folder: Path, fingerprint: str) -> None:
-    """Make a folder for parts; those of other inputs are removed."""
-    note = folder / "fingerprint"
-    if folder.exists() and not (note.exists() and note.read_text() == fingerprint):
+    """Make a folder for parts; those of other inputs, or in another format, are removed."""
+    note, wanted = folder / "fingerprint", f"{fingerprint} {PARTS_FORMAT}"
+    if folder.exists() and not (note.exists() and note.read_text() == wanted):
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if not note.exists():
         with write_aside(note) as file:
-            file.write(fingerprint)
+            file.write(wanted)
 
 
 def do_parts(
