@@ -94,15 +94,42 @@ def test_sentences_that_need_different_numbers_of_slots() -> None:
         pasts.check()
 
 
+def check(grid: Grid, sentences: Ints, num_sentences: int) -> None:
+    """Every row stands in a line of its sentence."""
+    assert grid.rows.ravel()[grid.cells].tolist() == list(range(len(sentences)))
+    of_lines = grid.of_lines(np.arange(num_sentences)[:, None])[:, 0]
+    assert of_lines[grid.cells // grid.rows.shape[1]].tolist() == sentences.tolist()
+
+
 def test_rows_in_a_grid() -> None:
-    grid = Grid(np.array([0, 0, 2, 2, 2, 3]), num_sentences=5)
-    assert grid.width == 3
-    assert grid.rows.ravel()[grid.cells].tolist() == list(range(6))
-    assert (grid.cells // grid.width).tolist() == [0, 0, 2, 2, 2, 3]
+    """About as many rows in each sentence: a line for each."""
+    sentences = np.array([0, 0, 1, 1, 2, 2, 2, 3, 3, 3])
+    grid = Grid(sentences, num_sentences=4)
+    assert grid.rows.shape == (4, 3)
+    assert grid.sentences is None
+    check(grid, sentences, 4)
+
+
+def test_sentences_without_rows_have_no_line() -> None:
+    sentences = np.array([0, 0, 2, 2, 2, 3])
+    grid = Grid(sentences, num_sentences=7)
+    assert grid.rows.shape == (3, 3)
+    check(grid, sentences, 7)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sentences_with_many_rows_have_several_lines(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    num_sentences = int(draw.integers(2, 33))
+    counts = np.where(draw.random(num_sentences) < 0.5, 0, draw.integers(0, 80, num_sentences))
+    counts[draw.integers(num_sentences)] += 60
+    sentences = np.repeat(np.arange(num_sentences), counts)
+    grid = Grid(sentences, num_sentences)
+    check(grid, sentences, num_sentences)
+    assert grid.rows.size <= num_sentences * counts.max()
 
 
 def test_one_sentences_rows_are_its_grid() -> None:
     grid = Grid(np.zeros(4, dtype=np.int64), num_sentences=1)
-    assert grid.width == 4
     assert grid.rows.tolist() == [[0, 1, 2, 3]]
     assert grid.cells.tolist() == [0, 1, 2, 3]

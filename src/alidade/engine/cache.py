@@ -13,9 +13,11 @@ Dimensions: B sentences, K beam, H heads, d width of a head, n slots, those to s
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from alidade.engine.graph import Floats
+from alidade.engine.graph import Array, Floats
 from alidade.search.hypotheses import pick
 from alidade.search.roles import Ints
 
@@ -30,6 +32,11 @@ MANY_HYPOTHESES = 10
 """Steps between two looks for slots to drop; with so many hypotheses every other step is looked at."""
 DROP_SHARE = 0.25
 """Slots are dropped if at least this share can be."""
+FULL_SHARE = 0.75
+"""Of a grid that has a line for each sentence, whether it has rows or not."""
+LINE_WIDTHS = 8, 12, 16, 24, 32
+LINE_COST = 8
+"""How wide lines may be if there are several for a sentence, and how many rows a line costs by itself."""
 
 
 class Ancestors:
@@ -94,10 +101,24 @@ class Cache:
 
     def __init__(self, layers: range, num_sentences: int, num_heads: int, head_width: int) -> None:
         self._layers = layers
-        self._move(np.zeros((len(layers), 2, num_sentences, num_heads, FIRST_ROOM, head_width), dtype=np.float32))
+        self._memory: Floats = np.empty(0, dtype=np.float32)
+        self._spare: Floats = np.empty(0, dtype=np.float32)
+        """Flat: what the slots stand in, and where they go when they move; fresh memory costs as much as the copy."""
+        shape = (len(layers), 2, num_sentences, num_heads, FIRST_ROOM, head_width)
+        self._move(self._elsewhere(shape, num_used=0))
+
+    def _elsewhere(self, shape: tuple[int, ...], num_used: int) -> Floats:
+        """Slots in the spare memory; zero beyond the used ones, since what the mask hides must still be a number."""
+        size = math.prod(shape)
+        if self._spare.size < size:
+            self._spare = np.empty(2 * size, dtype=np.float32)
+        slots = self._spare[:size].reshape(shape)
+        slots[:, :, :, :, num_used:] = 0.0
+        return slots
 
     def _move(self, slots: Floats) -> None:
-        """slots: (L, 2, B, H, n, d), L layers."""
+        """slots: (L, 2, B, H, n, d), L layers, in the spare memory; the memory that they leave is spare now."""
+        self._memory, self._spare = self._spare, self._memory
         self._slots = slots
         self.of_layer = {
             number: {f"keys_{number}": keys, f"values_{number}": values}
@@ -117,42 +138,67 @@ class Cache:
 
     def keep_slots(self, slots: Ints, room: int) -> None:
         """slots: (B, n'), the ones that are still needed; room: for how many slots."""
-        roomy = self._new_slots(room)
         num_kept = slots.shape[1]
+        roomy = self._elsewhere(self._shape_with(room), num_kept)
         for sentence, kept in enumerate(slots):
             roomy[:, :, sentence, :, :num_kept] = self._slots[:, :, sentence].take(kept, axis=3)
         self._move(roomy)
 
     def _grow(self, num_used: int, room: int) -> None:
-        roomy = self._new_slots(room)
+        roomy = self._elsewhere(self._shape_with(room), num_used)
         roomy[:, :, :, :, :num_used] = self._slots[:, :, :, :, :num_used]
         self._move(roomy)
 
-    def _new_slots(self, room: int) -> Floats:
-        """Zero, since what the mask hides must still be a number."""
-        return np.zeros((*self._slots.shape[:4], room, self._slots.shape[5]), dtype=np.float32)
+    def _shape_with(self, room: int) -> tuple[int, ...]:
+        return (*self._slots.shape[:4], room, self._slots.shape[5])
 
     def keep(self, sentences: Ints) -> None:
-        self._move(np.ascontiguousarray(self._slots[:, :, sentences]))
+        num_slots = self._slots.shape[4]
+        kept = self._elsewhere((*self._slots.shape[:2], len(sentences), *self._slots.shape[3:]), num_slots)
+        np.take(self._slots, sentences, axis=2, out=kept, mode="clip")  # other modes go through a buffer
+        self._move(kept)
 
 
 class Grid:
-    """Rows of a ragged batch in a grid of B sentences by the most rows that one of them has."""
+    """Rows of a ragged batch in a grid of N lines, each of which has rows of one sentence.
 
+    A line a sentence if they have about as many rows. If they have not, as in the second round of a step, a sentence
+    has as many lines as it takes, or none: keys and values are copied for each, but hardly any place is empty.
+    """
+
+    sentences: Ints | None = None
+    """(N,) whose rows stand in each line; None: those of the sentence with the line's number."""
     cells: Ints
     """(R,) where each row stands in the grid."""
     rows: Ints
-    """(B, width) the row in each place; row 0 where there is none."""
+    """(N, width) the row in each place; row 0 where there is none."""
 
     def __init__(self, sentences: Ints, num_sentences: int) -> None:
         """sentences: (R,) of each row, ascending."""
         numbers = np.arange(len(sentences))
         if num_sentences == 1:
-            self.width, self.cells, self.rows = len(sentences), numbers, numbers[None]
+            self.cells, self.rows = numbers, numbers[None]
             return
         counts = np.bincount(sentences, minlength=num_sentences)
-        self.width = int(counts.max())
-        first = np.cumsum(counts) - counts
-        self.cells = numbers - first[sentences] + sentences * self.width
-        self.rows = np.zeros((num_sentences, self.width), dtype=np.int64)
+        width, num_lines = int(counts.max()), np.ones_like(counts)
+        if len(sentences) < FULL_SHARE * num_sentences * width:
+            width = _best_width(counts)
+            num_lines = -(-counts // width)
+            self.sentences = np.repeat(np.arange(num_sentences), num_lines)
+        first_row, first_line = np.cumsum(counts) - counts, np.cumsum(num_lines) - num_lines
+        self.cells = numbers + (first_line * width - first_row)[sentences]
+        self.rows = np.zeros((int(num_lines.sum()), width), dtype=np.int64)
         self.rows.ravel()[self.cells] = numbers
+
+    def of_lines(self, of_sentences: Array) -> Array:
+        """What each line's sentence has: (B, ...) -> (N, ...)"""
+        return of_sentences if self.sentences is None else of_sentences.take(self.sentences, axis=0)
+
+
+def _best_width(counts: Ints) -> int:
+    """How wide lines should be; counts: (B,) rows of each sentence."""
+    widest = int(counts.max())
+    widths = np.array([*[width for width in LINE_WIDTHS if width < widest], widest])
+    num_lines = -(-counts // widths[:, None])  # (widths, B)
+    costs = num_lines.sum(axis=1) * (widths + LINE_COST)
+    return int(widths[costs.argmin()])

@@ -259,7 +259,7 @@ class LexicalRnnState:
         inputs: dict[str, Array] = {
             "energies": self._energies[hypotheses],
             "from_state": self._from_state[hypotheses],
-            "values": arrays["values"],
+            "values": grid.of_lines(arrays["values"]),
             "rows": grid.rows,
             "cells": grid.cells,
         }

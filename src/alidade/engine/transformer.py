@@ -6,7 +6,7 @@ decoder layer the keys and values of source attention and, if the layer has an a
 head, once a row, a picked (hypothesis, position) pair; a baseline has one row a hypothesis and does both in one graph.
 The output layer follows (`output.py`).
 
-Dimensions: B sentences, K beam, R rows, G the widest row of their grid, S source, n slots, D width, H heads, d = D / H.
+Dimensions: B sentences, K beam, R rows, in a grid of N lines of G, S source, n slots, D width, H heads, d = D / H.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ class _RowStep(_Step):
     def _aligned(self, number: int) -> Value:
         """W_align h_b of each row."""
         width = self.model.shape.width
-        table = self.graph.input(f"aligned_{number}", np.float32, ["B", "S", width])
+        table = self.graph.input(f"aligned_{number}", np.float32, ["sentences", "S", width])
         return Value(self.graph.Gather(self.graph.reshape(table, -1, width), self._source_cells))
 
     def upper_layer(self, number: int, x: Value) -> Value:
@@ -269,11 +269,11 @@ class _RowStep(_Step):
         return self.layers.feed(self.layers.post(x, context, layer.at("source_residual")), layer)
 
     def _to_grid(self, x: Value) -> Value:
-        """(R, X) -> (B, G, X)"""
+        """(R, X) -> (N, G, X)"""
         return Value(self.graph.Gather(x, self._rows))
 
     def _from_grid(self, x: Value) -> Value:
-        """(B, G, X) -> (R, X)"""
+        """(N, G, X) -> (R, X)"""
         return Value(self.graph.Gather(self.graph.reshape(x, -1, self.model.shape.width), self._cells))
 
 
@@ -297,7 +297,7 @@ class LexicalState:
         """What the layers that work once a row have read in this step, in each round of rows."""
         self._attended: tuple[Ints, Ints, tuple[Floats, Ints] | None]
         """Of the rows evaluated last: their pasts, their positions, and the attention of the layers that work once a
-        row, (B, G, S), with the rows' places in it."""
+        row, (N, G, S), with the rows' places in it."""
 
     def advance(self, pieces: Ints) -> None:
         """Take in e_{i-1}, (B, K). An assisted model computes what no position changes; a baseline waits."""
@@ -310,7 +310,8 @@ class LexicalState:
 
     def _step_hypotheses(self) -> Floats:
         model, history = self._model, self._shared_history
-        inputs = self._inputs(range(model.num_shared), history, history.mask) | {"x": self._embedded}
+        inputs = self._inputs(range(model.num_shared), history)
+        inputs |= {"mask": history.mask[:, None], "x": self._embedded}
         x, attention, self._read = model.advance(inputs, HANDED_OUT)
         self._hypothesis_attention = attention.reshape(-1, attention.shape[2])
         return x
@@ -340,7 +341,10 @@ class LexicalState:
             grid = Grid(sentences, len(self._memory.lengths))
             masks = self._history.mask
             mask = masks.reshape(-1, masks.shape[2]).take(hypotheses.take(grid.rows), axis=0)
-            inputs |= self._inputs(model.row_layers, self._history, mask) | {"rows": grid.rows, "cells": grid.cells}
+            of_lines = {
+                name: grid.of_lines(array) for name, array in self._inputs(model.row_layers, self._history).items()
+            }
+            inputs |= of_lines | {"mask": mask[:, None], "rows": grid.rows, "cells": grid.cells}
             x, more_attention, read = model.features(inputs, HANDED_OUT)
             self._attended = pasts, positions, (more_attention, grid.cells)
             self._rounds.append(read)
@@ -348,9 +352,10 @@ class LexicalState:
             (x,) = model.features(inputs)
         return x
 
-    def _inputs(self, layers: Iterable[int], history: History, mask: Floats) -> dict[str, Array]:
+    def _inputs(self, layers: Iterable[int], history: History) -> dict[str, Array]:
+        """What layers read of each sentence; the mask is each query's."""
         arrays = self._memory.arrays
-        inputs = {"source_mask": arrays["source_mask"], "mask": mask[:, None]}
+        inputs = {"source_mask": arrays["source_mask"]}
         for number in layers:
             inputs |= history.of_layer(number)
             inputs[f"source_keys_{number}"] = arrays[f"source_keys_{number}"]

@@ -133,7 +133,8 @@ def pick(values: Any, places: Ints) -> Any:
     """Of each sentence what is at some places: (B, N, ...), (B, n) -> (B, n, ...)."""
     if len(places) == 1:  # one sentence at a time waits for every call
         return values[0].take(places[0], axis=0)[None]
-    return values[np.arange(len(places))[:, None], places]
+    rows = values.reshape(values.shape[0] * values.shape[1], *values.shape[2:])
+    return rows.take(places + np.arange(len(places))[:, None] * values.shape[1], axis=0)
 
 
 def rank(scores: Floats) -> Ints:
