@@ -59,7 +59,7 @@ Model = Translator | ModelFolder | Path | str | None
 BATCHES_A_CHUNK = 2
 MAX_POSITIONED = 2000
 """A pair with given positions cannot be cut: its positions may lead from anywhere to anywhere."""
-THRESHOLD = 0.3
+THRESHOLD = 0.35
 """Words are linked if their (mean) probability is at least this: the lowest alignment error on half of the
 Romanian–English gold pairs (experiments/LOG.md)."""
 
@@ -78,8 +78,8 @@ def align(
 
     reverse_model: translates target into source; the two are joined, `symmetrisation` says how (None: the mean of
     posteriors, or grow-diag-final-and of other evidence). by: None is what suits a system best, posteriors if it is
-    assisted and attention if not. threshold: for posteriors. is_tokenised: words are what stands between spaces, not
-    what `split_words` says.
+    assisted and attention if not. Posteriors are the models' own: the weights of the search's settings have no part in
+    them. threshold: for posteriors. is_tokenised: words are what stands between spaces, not what `split_words` says.
     """
     pairs = _check_pairs(pairs)
     forward = _translator(model)

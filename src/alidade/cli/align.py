@@ -46,13 +46,14 @@ def align(
     by: Annotated[
         Literal["posteriors", "path", "attention"] | None,
         typer.Option(
-            help="What links words: how likely their positions are, the best path, or attention.",
+            help="What links words: how likely their positions are by the models' own probabilities, the best path by "
+            "the weights of the search, or attention.",
             show_default="posteriors; attention if the model is a baseline",
         ),
     ] = None,
     threshold: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Link words that are at least as likely; more links if lower.")
-    ] = 0.3,
+    ] = 0.35,
     is_tokenised: Annotated[
         bool,
         typer.Option("--tokenised", help="Words are what stands between spaces, as in gold alignments."),

@@ -42,7 +42,7 @@ MAX_ALIGNING_BATCH = 16
 between two layers does not stay in the processor's cache (experiments/LOG.md)."""
 ENDED_SHARE = 1 / 8
 """Ended sentences leave the batch when they are this share of it: to drop them costs a copy of all caches."""
-SHARPNESS = 0.7
+SHARPNESS = 0.5
 """Scores are multiplied by this before they become probabilities: the models are too sure of themselves. Chosen on half
 of the Romanian–English gold pairs (experiments/LOG.md)."""
 
