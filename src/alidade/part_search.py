@@ -116,15 +116,18 @@ class PartSearch:
         return [next(results) if len(part.source) else None for part in parts]
 
     def _request(self, part: Part) -> Request:
-        """What to search for; a draft's beginning that no entry may change is kept."""
+        """What to search for; a draft's beginning that no entry may change is kept, if it has positions to tell by."""
         request = Request(part.source.ids, part.prefix)
-        num_kept = part.draft.num_kept(part.matches, part.source) if part.draft else 0
-        if part.draft is None or num_kept <= len(part.prefix):
+        if part.draft is None or not self.system.lexical.is_assisted:
             return request
-        draft = part.draft
-        positions = draft.positions[:num_kept] if self.system.lexical.is_assisted else ()
+        num_kept = part.draft.num_kept(part.matches, part.source)
+        if num_kept <= len(part.prefix):
+            return request
         return Request(
-            part.source.ids, draft.target.ids[:num_kept], positions, max_length=request.length_limit(self.settings)
+            part.source.ids,
+            prefix=part.draft.target.ids[:num_kept],
+            prefix_positions=part.draft.positions[:num_kept],
+            max_length=request.length_limit(self.settings),
         )
 
     def _restrictions(self, parts: list[Part], requests: list[Request]) -> list[Restriction]:
