@@ -34,7 +34,8 @@ def make_folder(
         system = build_system(lexical, alignment, len(subwords), len(subwords))
         with torch.no_grad():
             for parameter in system.parameters():
-                parameter.add_(torch.randn_like(parameter) * 0.2)
+                if parameter.requires_grad:
+                    parameter.add_(torch.randn_like(parameter) * 0.2)
             system.lexical.output.bias[:] = -20.0
             system.lexical.output.bias[[EOS, *word_ids()]] = 0.0
     source, target = (Subwords(subwords.model, language) for language in languages)
