@@ -32,7 +32,8 @@ other model is named.
 ## Trained on
 
 {num_pairs:,} pairs, as `experiments/enro/prepare.toml` takes them, everyday sentences and captions three times; at last
-with `prepare-everyday.toml`, in which everyday sentences count eight times, captions five times, and manuals in part:
+with `prepare-everyday.toml`, in which everyday sentences count eight times, captions five times, and manuals in part,
+and with alignment heads that are off in three of ten batches:
 
 - messages of free software: Debian's catalogues, LibreOffice, Firefox, Mozilla, odoo, QGIS, MediaWiki, WordPress,
   LineageOS, OsmAnd, Discourse, Decidim, OpenStreetMap, lichess, calibre, games and others, under the free-software

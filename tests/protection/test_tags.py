@@ -276,7 +276,7 @@ FUNCTION_WORDS = frozenset(
 """May stand in an element before its last word: "de salvare", "cele mai noi"."""
 
 
-MOST_WRONG = 3
+MOST_WRONG = 4
 """What the model in the box reaches. The aim is 95 %, two cases; see experiments/LOG.md for those that are wrong."""
 
 
