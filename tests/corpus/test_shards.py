@@ -110,7 +110,12 @@ def test_nothing_is_done_twice_and_each_does_its_own(
     tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[Path] = []
-    monkeypatch.setattr(parts, "write_json", lambda path, values: (written.append(path), write_json(path, values)))
+
+    def write(path: Path, values: object) -> None:
+        written.append(path)
+        write_json(path, values)
+
+    monkeypatch.setattr(parts, "write_json", write)
     settings = config(tmp_path / "shards")
     message = run(settings, Shard(1, COUNT))
     assert "clean: shards 0, 2 have parts to do; give this command again" in message
