@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from alidade.config import SearchSettings
+from alidade.search.coverage import RETURN_COST
 from alidade.search.roles import Asked, Floats, Ints, RowPieces
 from alidade.text.vocabulary import BOS, EOS, PAD, UNK
 
@@ -249,5 +250,11 @@ def score_path(system: TableSystem, source: Source, path: list[tuple[int, int]],
         past = ((*past[0], piece), (*past[1], position))
     if system.alignment is not None:
         left_out = [piece for place, piece in enumerate(source[1:-1], 1) if place not in past[1]]
-        total -= settings.coverage_weight * sum(float(system.alignment.skip_cost[piece]) for piece in left_out)
+        returns = [
+            position
+            for place, position in enumerate(past[1])
+            if position in past[1][:place] and position != past[1][place - 1]
+        ]
+        cost = sum(float(system.alignment.skip_cost[piece]) for piece in left_out) + RETURN_COST * len(returns)
+        total -= settings.coverage_weight * cost
     return float(total / len(path) ** settings.length_normalisation)

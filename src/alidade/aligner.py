@@ -274,9 +274,9 @@ def _join_scores(parts: Sequence[tuple[_PairPart, PairScore]], translator: Trans
     lexical = [logp for one in others for logp in one.lexical_logp[:-1]] + [*last.lexical_logp]
     alignment = [logp for one in others for logp in one.alignment_logp[:-1]] + [*last.alignment_logp]
     settings = translator.settings
-    skip_cost = sum(one.skip_cost for _, one in parts)
+    coverage_cost = sum(one.coverage_cost for _, one in parts)
     total = settings.lexical_weight * math.fsum(lexical) + settings.alignment_weight * math.fsum(alignment)
-    total -= settings.coverage_weight * skip_cost
+    total -= settings.coverage_weight * coverage_cost
     positions = [position + part.source_start for part, one in parts for position in one.positions]
     last_part, num_rows = parts[-1][0], sum(len(part.target) for part, _ in parts)
     attention = np.zeros((num_rows, last_part.source_start + len(last_part.source) + 2), dtype=np.float32)
@@ -287,7 +287,7 @@ def _join_scores(parts: Sequence[tuple[_PairPart, PairScore]], translator: Trans
         positions=tuple(positions),
         lexical_logp=tuple(lexical),
         alignment_logp=tuple(alignment),
-        skip_cost=skip_cost,
+        coverage_cost=coverage_cost,
         score=total / len(lexical) ** settings.length_normalisation,
         attention=attention,
         notes=(f"long pair, scored in {len(parts)} parts",),

@@ -390,8 +390,8 @@ class SearchSettings(Settings):
     lexical_weight: float = Field(default=1.0, gt=0.0)
     alignment_weight: float = Field(default=1.0, ge=0.0)
     coverage_weight: float = Field(default=0.0, ge=0.0)
-    """Source pieces that nothing points at cost this times the log odds that one has a counterpart; see
-    `search/coverage.py`."""
+    """Source pieces that nothing points at cost this times the log odds that one has a counterpart, and those that are
+    returned to something, too; see `search/coverage.py`."""
     length_normalisation: float = Field(default=1.0, ge=0.0)
     """A finished hypothesis's score is divided by its length to this power."""
     stopping: Literal["finished", "attainable", "shrinking"] = "finished"

@@ -23,7 +23,7 @@ def test_what_steps_cost_is_what_the_path_leaves_out() -> None:
     """Three sentences, hypotheses that change places, one sentence that leaves the batch."""
     generator = np.random.default_rng(3)
     skip_cost = generator.random(12).astype(np.float32)
-    coverage = Coverage(costs_of_sources(skip_cost, pad_sources(SOURCES)))
+    coverage = Coverage(costs_of_sources(skip_cost, pad_sources(SOURCES)), 1.0)
     paths: list[list[tuple[int, ...]]] = [[()] for _ in SOURCES]
     totals = np.zeros((3, 1), dtype=np.float32)
     sources = SOURCES

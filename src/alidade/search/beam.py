@@ -114,13 +114,12 @@ class _BatchSearch:
             self._coverage = self._start_coverage(search.alignment.skip_cost, source)
 
     def _start_coverage(self, skip_cost: Floats, source: Ints) -> Coverage | None:
-        weight = np.float32(self._settings.coverage_weight)
-        if weight == 0:
+        if self._settings.coverage_weight == 0:
             return None
-        costs = weight * costs_of_sources(skip_cost, source)
+        costs = costs_of_sources(skip_cost, source)
         for restriction in self._restrictions:
             restriction.excuse_positions(costs)
-        return Coverage(costs)
+        return Coverage(costs, self._settings.coverage_weight)
 
     @property
     def goes_on(self) -> bool:

@@ -57,8 +57,8 @@ class PairScore:
     """log p_lex of each target piece and of `</s>`."""
     alignment_logp: tuple[float, ...]
     """log p_align likewise; empty for the baselines."""
-    skip_cost: float
-    """What the source pieces that nothing points at cost together (`coverage.py`)."""
+    coverage_cost: float
+    """What the source pieces that nothing points at cost, and those that are returned to (`coverage.py`)."""
     score: float
     """Weighted and normalised for length, as the search has it."""
     attention: Floats
@@ -103,17 +103,17 @@ def _score_batch(system: System, triples: Sequence[tuple[Ids, Ids, Ids]], settin
     for row, (source, target, path) in enumerate(triples):
         length = len(target) + 1
         total = settings.lexical_weight * lexical[row, :length].sum()
-        skip_cost = 0.0
+        coverage_cost = 0.0
         if alignment is not None and system.alignment is not None:
-            skip_cost = cost_of_path(system.alignment.skip_cost, source, path)
+            coverage_cost = cost_of_path(system.alignment.skip_cost, source, path)
             total = total + settings.alignment_weight * alignment[row, :length].sum()
-            total = total - settings.coverage_weight * skip_cost
+            total = total - settings.coverage_weight * coverage_cost
         scores.append(
             PairScore(
                 positions=tuple(path),
                 lexical_logp=tuple(lexical[row, :length].tolist()),
                 alignment_logp=() if alignment is None else tuple(alignment[row, :length].tolist()),
-                skip_cost=skip_cost,
+                coverage_cost=coverage_cost,
                 score=float(total) / length**settings.length_normalisation,
                 attention=attention[row, : len(target), : len(source) + 2],
             )
