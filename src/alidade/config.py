@@ -403,7 +403,7 @@ class SearchSettings(Settings):
     max_source_length: Positive = 200
     """Texts of more pieces are cut into parts, at sentence ends if possible."""
     can_repeat: bool = False
-    """Whether a source position may write the same piece twice, as loops do; see `search/repeats.py`."""
+    """Whether a source position may write the same piece twice, as loops do; see `search/restrictions.py`."""
     pruning: Literal["none", "threshold", "pairs", "histogram", "exact"] = "exact"
     threshold: float = Field(default=0.15, ge=0.0, lt=1.0)
     """For `threshold` and `pairs`: positions of a lower probability are not evaluated."""
