@@ -30,11 +30,17 @@ class TaskSettings(Settings):
     source: str
     target: str
     dev: str = "dev"
+    also_tuned_on: list[str] = Field(default_factory=list)
+    """Further dev sets, of other kinds of text."""
     tests: list[str]
     moses: bool = False
     """Also score as published: lower-cased and tokenised as Moses does it."""
 
     _paths = field_validator("data", "runs")(relative_to_file)
+
+    @property
+    def tuning_sets(self) -> list[str]:
+        return [self.dev, *self.also_tuned_on]
 
     def files(self, name: str) -> tuple[Path, Path]:
         """Source and target of one of the sets."""

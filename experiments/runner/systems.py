@@ -117,14 +117,14 @@ def _assemble(runs: list[Path], folder: Path, row: TranslationRow) -> dict[str, 
 
 
 def _tune(shop: Workshop, stages: StageRunner, task: TaskSettings, folder: Path, assembled: StageResult) -> StageResult:
-    source, target = task.files(task.dev)
+    sources, targets = ([*files] for files in zip(*map(task.files, task.tuning_sets), strict=True))
 
     def work() -> dict[str, Any]:
-        tune(model=folder, source=source, target=target, sentences=shop.tune_sentences, threads=shop.workers)
+        tune(model=folder, source=sources, target=targets, sentences=shop.tune_sentences, threads=shop.workers)
         report: dict[str, Any] = read_json(folder / SEARCH_FILE)
         return report
 
-    inputs = [assembled.fingerprint, hash_file(source), hash_file(target), shop.tune_sentences]
+    inputs = [assembled.fingerprint, *map(hash_file, [*sources, *targets]), shop.tune_sentences]
     return stages.run("tune", inputs, [folder / SEARCH_FILE], work)
 
 

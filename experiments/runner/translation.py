@@ -34,7 +34,9 @@ def measure_translation(shop: Workshop, name: str, row: TranslationRow) -> dict[
     size = sum(path.stat().st_size for path in system.folder.iterdir())
     return {
         "training": system.figures,
-        "tuned_on": min(shop.tune_sentences, sum(1 for _ in read_lines(task.files(task.dev)[0]))),
+        "tuned_on": sum(
+            min(shop.tune_sentences, sum(1 for _ in read_lines(task.files(name)[0]))) for name in task.tuning_sets
+        ),
         "megabytes": round(size / 1e6, 1),
         **({} if row.baseline is None else {"baseline": row.baseline}),
         "tests": tests,

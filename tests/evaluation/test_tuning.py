@@ -12,7 +12,7 @@ from alidade.cli import app
 from alidade.config import SearchSettings
 from alidade.errors import AlidadeError
 from alidade.evaluation.metrics import corpus_bleu, tokenisation_of_language, tokenisation_of_text
-from alidade.evaluation.tuning import best_of, check_writable, spread_evenly, try_settings, tune
+from alidade.evaluation.tuning import DevSet, best_of, check_writable, spread_evenly, try_settings, tune
 from alidade.model_folder import load_search_settings
 from small_folders import make_folder
 
@@ -90,7 +90,29 @@ def test_other_scripts_are_judged_by_theirs() -> None:
 
 def test_tuning_in_python_yields_trials_and_saves_the_best(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "model", languages=("en", "zh-CN"))
-    trials = list(tune(folder, ["ba be bi", "bo bu"], ["be ba bi", "bu bo"], max_sentences=1))
+    trials = list(tune(folder, [DevSet(["ba be bi", "bo bu"], ["be ba bi", "bu bo"])], max_sentences=1))
     assert load_search_settings(folder) == best_of(trials).settings
     with pytest.raises(AlidadeError, match="the source has 1"):
-        next(tune(folder, ["ba"], ["ba", "be"]))
+        next(tune(folder, [DevSet(["ba"], ["ba", "be"])]))
+
+
+def test_several_kinds_of_text_count_alike(tmp_path: Path) -> None:
+    """The mean of both sets' BLEU, however many sentences each has."""
+    folder = make_folder(tmp_path / "model")
+    many, few = (
+        DevSet(["ba be bi bo", "bo bu"] * 3, ["be ba bi bo", "bu bo"] * 3),
+        DevSet(["bi bo ba bu"], ["bo bi bu ba"]),
+    )
+    alone = [[trial.bleu for trial in tune(folder, [dev_set])] for dev_set in (many, few)]
+    together = next(tune(folder, [many, few]))
+    assert together.bleu == pytest.approx((alone[0][0] + alone[1][0]) / 2)
+
+
+def test_files_belong_together_in_pairs(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "model")
+    (tmp_path / "text").write_text("ba be bi\n")
+    files = ["--source", str(tmp_path / "text"), "--source", str(tmp_path / "text"), "--target", str(tmp_path / "text")]
+    result = CliRunner().invoke(app, ["tune", "--model", str(folder), *files])
+    assert result.exit_code != 0
+    assert isinstance(result.exception, AlidadeError)
+    assert "--source was given 2 times, --target 1" in str(result.exception)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from alidade.cli.options import BatchSizeOption, OwnModelOption, ThreadsOption
 from alidade.io import read_lines
 
+if TYPE_CHECKING:
+    from alidade.evaluation.tuning import DevSet
+
 
 def tune(
     model: OwnModelOption,
-    source: Annotated[Path, typer.Option(help="Dev sentences, one a line.")],
-    target: Annotated[Path, typer.Option(help="Their right translations.")],
-    sentences: Annotated[int, typer.Option(min=1, help="Use at most this many of them, spread evenly.")] = 500,
+    source: Annotated[
+        list[Path], typer.Option(help="Dev sentences, one a line; give it again for each further kind of text.")
+    ],
+    target: Annotated[list[Path], typer.Option(help="Their right translations, as often and in the same order.")],
+    sentences: Annotated[int, typer.Option(min=1, help="Use at most this many of each file, spread evenly.")] = 500,
     batch_size: BatchSizeOption = 32,
     threads: ThreadsOption = None,
 ) -> None:
@@ -25,20 +30,22 @@ def tune(
     model folder's search.json, where `alidade translate` finds them. Example:
 
         alidade tune --model run/system --source dev.en --target dev.de
+
+    With several files the mean of their BLEU decides, so that each kind of text counts alike:
+
+        alidade tune --model run/system --source ui.en --target ui.de --source manual.en --target manual.de
     """
     from alidade.errors import AlidadeError
     from alidade.evaluation.tuning import best_of
     from alidade.evaluation.tuning import tune as try_settings
 
-    sources, references = list(read_lines(source)), list(read_lines(target))
-    if len(sources) != len(references):
-        raise AlidadeError(f"{source} has {len(sources)} lines, {target} has {len(references)}: they must be as many")
-    if not sources:
-        raise AlidadeError(f"{source} is empty: there is nothing to tune on")
+    if len(source) != len(target):
+        raise AlidadeError(
+            f"--source was given {len(source)} times, --target {len(target)}: they belong together in pairs"
+        )
+    dev_sets = [_read_dev_set(*files) for files in zip(source, target, strict=True)]
     trials = []
-    for trial in try_settings(
-        model, sources, references, max_sentences=sentences, batch_size=batch_size, threads=threads
-    ):
+    for trial in try_settings(model, dev_sets, max_sentences=sentences, batch_size=batch_size, threads=threads):
         trials.append(trial)
         settings = trial.settings
         typer.echo(
@@ -47,5 +54,17 @@ def tune(
             f"length_normalisation {settings.length_normalisation}",
             err=True,
         )
-    num_used = min(sentences, len(sources))
+    num_used = sum(min(sentences, len(dev_set.sources)) for dev_set in dev_sets)
     typer.echo(f"{model}: saved the best, BLEU {best_of(trials).bleu:.2f} on {num_used} sentences", err=True)
+
+
+def _read_dev_set(source: Path, target: Path) -> DevSet:
+    from alidade.errors import AlidadeError
+    from alidade.evaluation.tuning import DevSet
+
+    sources, references = list(read_lines(source)), list(read_lines(target))
+    if len(sources) != len(references):
+        raise AlidadeError(f"{source} has {len(sources)} lines, {target} has {len(references)}: they must be as many")
+    if not sources:
+        raise AlidadeError(f"{source} is empty: there is nothing to tune on")
+    return DevSet(sources, references)

@@ -3,7 +3,8 @@
 Only the ratio of the weights matters to the search, so the lexical model's stays at one. Coordinate search: the
 alignment weight first, then the length normalisation, then the weight of coverage, then the neighbours of the first and
 the last again; every point is translated by the real search. What is best is saved in the model folder, where
-translating finds it.
+translating finds it. A model for several kinds of text is tuned on a set of each: the mean of their BLEU decides, so
+that long sentences do not outvote short ones.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import TypeVar
 
 from alidade.config import SearchSettings
@@ -34,37 +36,53 @@ START_OF_COVERAGE = 0.15
 
 
 @dataclass(frozen=True, slots=True)
+class DevSet:
+    """Sentences of one kind of text and their right translations."""
+
+    sources: Sequence[str]
+    references: Sequence[str]
+
+    def sample(self, most: int) -> DevSet:
+        """At most so many of its sentences."""
+        return DevSet(spread_evenly(self.sources, most), spread_evenly(self.references, most))
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One point that was tried."""
 
     settings: SearchSettings
     bleu: float
+    """The mean over the dev sets."""
 
 
 def tune(
     model: Path | str,
-    sources: Sequence[str],
-    references: Sequence[str],
+    dev_sets: Sequence[DevSet],
     *,
     max_sentences: int = 500,
     batch_size: int = 32,
     threads: int | None = None,
 ) -> Iterator[Trial]:
-    """Try settings on dev sentences, at most so many of them, and save the best in the model folder at the end.
+    """Try settings on dev sentences, at most so many of each set, and save the best in the model folder at the end.
 
     Yields every trial as soon as it is done; the last thing that happens is the saving.
     """
-    require_parallel(references, [sources], "source")
+    for dev_set in dev_sets:
+        require_parallel(dev_set.references, [dev_set.sources], "source")
     path = Path(model)
     translator = Translator(path, batch_size=batch_size, threads=threads)
     check_writable(path)  # before the work, not after it
-    sources, references = spread_evenly(sources, max_sentences), spread_evenly(references, max_sentences)
+    samples = [dev_set.sample(max_sentences) for dev_set in dev_sets]
     tokenisation = tokenisation_of_language(translator.languages[1])
 
     def score(settings: SearchSettings) -> float:
-        translations = translator.with_settings(settings).translate_all(sources, with_links=False)
-        texts = [translation.text for translation in translations]
-        return corpus_bleu(texts, references, lower_case=True, tokenisation=tokenisation).value
+        trying = translator.with_settings(settings)
+        return fmean(bleu_of(trying, sample) for sample in samples)
+
+    def bleu_of(trying: Translator, sample: DevSet) -> float:
+        texts = [translation.text for translation in trying.translate_all(sample.sources, with_links=False)]
+        return corpus_bleu(texts, sample.references, lower_case=True, tokenisation=tokenisation).value
 
     trials = []
     alignment = translator.system.alignment if translator.is_assisted else None
