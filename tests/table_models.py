@@ -18,7 +18,7 @@ import numpy as np
 from alidade.config import SearchSettings
 from alidade.search.coverage import RETURN_COST
 from alidade.search.roles import Asked, Floats, Ints, RowPieces
-from alidade.text.vocabulary import BOS, EOS, PAD, UNK
+from alidade.text.vocabulary import BOS, EOS, NUM_SPECIAL, PAD, UNK
 
 Source = tuple[int, ...]
 """`<s> f_1 .. f_J </s>`"""
@@ -44,7 +44,7 @@ def log_softmax(logits: Floats) -> Floats:
 def row_pieces(logits: Floats, num_best: int, asked: Asked) -> RowPieces:
     """What a lexical model says of rows with these logits, (R, V)."""
     logp = log_softmax(logits)
-    best = np.argsort(-logp, axis=1, kind="stable")[:, :num_best]
+    best = NUM_SPECIAL + np.argsort(-logp[:, NUM_SPECIAL:], axis=1, kind="stable")[:, :num_best]
     return RowPieces(best, np.take_along_axis(logp, best, axis=1), logp[:, EOS].copy(), logp[asked.rows, asked.pieces])
 
 

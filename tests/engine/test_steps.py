@@ -14,7 +14,7 @@ import pytest
 
 from alidade.search.hypotheses import pad_sources
 from alidade.search.roles import AlignmentState, Asked, Ints, LexicalState, System
-from alidade.text.vocabulary import BOS, EOS, PAD
+from alidade.text.vocabulary import BOS, NUM_SPECIAL, PAD
 from all_kinds import SYSTEMS
 from small_models import VOCABULARY, SmallSystem
 
@@ -110,13 +110,14 @@ class RandomWalk:
         num_best = 6
         found = self.engine.lexical.evaluate(hypotheses, positions, num_best, asked)
         expected = self.reference.lexical.evaluate(hypotheses, positions, self.vocabulary, asked)
-        logp = np.zeros_like(expected.logp)
+        logp = np.zeros((len(hypotheses), self.vocabulary), dtype=np.float32)
         np.put_along_axis(logp, expected.pieces, expected.logp, axis=1)  # of each piece
         np.testing.assert_allclose(found.logp, expected.logp[:, :num_best], atol=TOLERANCE, rtol=0)
         np.testing.assert_allclose(found.logp, np.take_along_axis(logp, found.pieces, axis=1), atol=TOLERANCE, rtol=0)
         assert all(len(set(row)) == num_best for row in found.pieces.tolist())
-        np.testing.assert_allclose(found.end_logp, logp[:, EOS], atol=TOLERANCE, rtol=0)
-        np.testing.assert_allclose(found.asked_logp, logp[asked.rows, asked.pieces], atol=TOLERANCE, rtol=0)
+        assert (found.pieces >= NUM_SPECIAL).all()
+        np.testing.assert_allclose(found.end_logp, expected.end_logp, atol=TOLERANCE, rtol=0)
+        np.testing.assert_allclose(found.asked_logp, expected.asked_logp, atol=TOLERANCE, rtol=0)
         np.testing.assert_allclose(
             self.engine.lexical.attention(), self.reference.lexical.attention(), atol=TOLERANCE, rtol=0
         )
@@ -154,8 +155,8 @@ def test_every_row_of_every_step_is_the_references(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["transformer", "aligned", "aligned at the top, joint"])
-def test_a_long_past_that_needs_more_room_and_is_then_dropped(name: str) -> None:
-    """Hypotheses that all live on fill all slots; when all but one die, most can be dropped."""
+def test_a_long_past_that_needs_more_room_and_is_then_forgotten(name: str) -> None:
+    """Hypotheses that all live on fill all slots; when all but one die, most are filled anew."""
     walk = RandomWalk(SYSTEMS[name], is_steady=True)
     walk.keep(np.array([0, 2]))
     for _ in range(16):
@@ -171,6 +172,8 @@ def test_more_pieces_cannot_be_had_than_there_are(name: str) -> None:
     walk = RandomWalk(SYSTEMS[name])
     walk.engine.lexical.advance(walk.pieces)
     rows = np.arange(len(walk.source))
-    found = walk.engine.lexical.evaluate(rows, np.ones_like(rows), 1000, Asked(rows, rows))
-    assert np.sort(found.pieces, axis=1).tolist() == [list(range(VOCABULARY))] * len(rows)
-    np.testing.assert_allclose(np.exp(found.logp).sum(axis=1), 1.0, atol=1e-5)
+    special = Asked(np.repeat(rows, NUM_SPECIAL), np.tile(np.arange(NUM_SPECIAL), len(rows)))
+    found = walk.engine.lexical.evaluate(rows, np.ones_like(rows), 1000, special)
+    assert np.sort(found.pieces, axis=1).tolist() == [list(range(NUM_SPECIAL, VOCABULARY))] * len(rows)
+    probabilities = np.concatenate([found.logp, found.asked_logp.reshape(len(rows), -1)], axis=1)
+    np.testing.assert_allclose(np.exp(probabilities).sum(axis=1), 1.0, atol=1e-5)

@@ -3,6 +3,9 @@
 A row's log-probabilities of all pieces never leave the graph: only the best ones do, and those that were asked for.
 Where the target is given nothing else is asked for, and a graph of its own does not look for the best.
 
+The pieces that no row writes (`</s>`, `<unk>`, ...) have a share of the probability but no place among the best: their
+columns are the last ones, in a block of their own that is not looked at.
+
 Rows go through in chunks whose logits stay in the processor's cache, but not in smaller ones than it takes to make up
 for reading the weights once more for each of them.
 
@@ -18,7 +21,7 @@ import numpy as np
 
 from alidade.engine.graph import Floats, Graph, Session, Value
 from alidade.search.roles import Asked, Ints, RowPieces
-from alidade.text.vocabulary import EOS
+from alidade.text.vocabulary import EOS, NUM_SPECIAL
 
 BLOCK = 64
 """A row's k best pieces are in the k blocks of this many with the highest maxima: few blocks are looked at closely."""
@@ -42,13 +45,13 @@ class OutputLayer:
         self, graph: Graph, weight: Floats, bias: Floats, norm: Norm | None, threads: int, device: str
     ) -> None:
         """graph: a new one. weight: (V, D). norm: of what the layer reads, if that is still to come."""
+        num_words = len(weight) - NUM_SPECIAL
         self._has_blocks = len(weight) >= FEWEST_BLOCKS * BLOCK
-        padding = -len(weight) % BLOCK if self._has_blocks else 0
-        self._num_columns = len(weight) + padding
-        self._most = self._num_columns // BLOCK if self._has_blocks else len(weight)
+        num_blocks = -(-num_words // BLOCK)
+        self._num_columns = (num_blocks + 1) * BLOCK if self._has_blocks else len(weight)
+        self._most = num_blocks if self._has_blocks else num_words
         self._num_rows = max(FEWEST_ROWS, CHUNK_LOGITS // self._num_columns)
-        self._weights = weight, bias, norm
-        self._padding, self._options = padding, (graph.precision, threads, device)
+        self._weights, self._options = (weight, bias, norm), (graph.precision, threads, device)
         self._write_best(graph, self._write_logp(graph))
         self._session = graph.session(threads, device)
 
@@ -62,35 +65,48 @@ class OutputLayer:
 
     def _write_logp(self, graph: Graph) -> Value:
         """The log-probabilities of all pieces, (R, V), of which those that are asked for are handed out."""
-        weight, bias, norm = self._weights
-        weight = np.pad(weight, ((0, self._padding), (0, 0)))
-        bias = np.pad(bias, (0, self._padding), constant_values=-np.inf)
+        (weight, bias, norm), num_columns = self._weights, self._num_columns
+        columns = self._columns(np.arange(len(weight)))
+        spread_weight = np.zeros((num_columns, weight.shape[1]), dtype=np.float32)
+        spread_bias = np.full(num_columns, -np.inf, dtype=np.float32)
+        spread_weight[columns], spread_bias[columns] = weight, bias
         features = graph.input("features", np.float32, ["R", weight.shape[1]])
         asked = graph.input("asked", np.int64, ["asked"])
         logits = (
-            graph.linear(features, weight, bias) if norm is None else graph.norm_linear(features, *norm, weight, bias)
+            graph.linear(features, spread_weight, spread_bias)
+            if norm is None
+            else graph.norm_linear(features, *norm, spread_weight, spread_bias)
         )
         logp = Value(graph.LogSoftmax(logits, axis=-1))
         graph.output("asked_logp", graph.Gather(graph.reshape(logp, -1), asked))
         return logp
 
+    def _columns(self, pieces: Ints) -> Ints:
+        """Where pieces stand: the special ones at the end."""
+        return (pieces - NUM_SPECIAL) % self._num_columns
+
     def _write_best(self, graph: Graph, logp: Value) -> None:
         num_best = graph.input("num_best", np.int64, [1])
         if self._has_blocks:
             blocks = graph.reshape(logp, 0, -1, BLOCK)
-            best_blocks = graph.op(
-                "TopK", graph.ReduceMax(blocks, axes=[2], keepdims=0), num_best, num_outputs=2, axis=1, sorted=0
-            )[1]  # (R, k)
+            highest = self._without_last(graph, graph.ReduceMax(blocks, axes=[2], keepdims=0), 1)
+            best_blocks = graph.op("TopK", highest, num_best, num_outputs=2, axis=1, sorted=0)[1]  # (R, k)
             near = graph.GatherND(blocks, graph.Unsqueeze(best_blocks, graph.ints(2)), batch_dims=1)  # (R, k, 64)
             best_logp, places = graph.op("TopK", graph.reshape(near, 0, -1), num_best, num_outputs=2, axis=1)
             size = graph.ints(BLOCK)
             block = graph.GatherElements(best_blocks, graph.Div(places, size), axis=1)
-            best = graph.Add(graph.Mul(block, size), graph.Mod(places, size))
+            columns = graph.Add(graph.Mul(block, size), graph.Mod(places, size))
         else:
-            best_logp, best = graph.op("TopK", logp, num_best, num_outputs=2, axis=1)
-        graph.output("best", best, np.int64)
+            of_words = self._without_last(graph, logp, NUM_SPECIAL)
+            best_logp, columns = graph.op("TopK", of_words, num_best, num_outputs=2, axis=1)
+        graph.output("best", graph.Add(columns, graph.ints(NUM_SPECIAL)), np.int64)
         graph.output("best_logp", best_logp)
-        graph.output("end_logp", graph.reshape(graph.Slice(logp, *[graph.ints(n) for n in (EOS, EOS + 1, 1)]), -1))
+        end = int(self._columns(np.array(EOS)))
+        graph.output("end_logp", graph.reshape(graph.Slice(logp, *[graph.ints(n) for n in (end, end + 1, 1)]), -1))
+
+    def _without_last(self, graph: Graph, x: Value, count: int) -> Value:
+        """(R, X) -> (R, X - count)"""
+        return Value(graph.Slice(x, *[graph.ints(n) for n in (0, -count, 1)]))
 
     def __call__(self, features: Floats, num_best: int, asked: Asked) -> RowPieces:
         """The best pieces of rows, features (R, D), and the log-probabilities of pieces that are asked for.
@@ -110,7 +126,7 @@ class OutputLayer:
         return RowPieces(best, logp, end_logp, asked_logp)
 
     def _ask(self, features: Floats, num_best: Ints, rows: Ints, pieces: Ints) -> list[Any]:
-        places = rows * self._num_columns + pieces if len(rows) else rows
+        places = rows * self._num_columns + self._columns(pieces) if len(rows) else rows
         return self._session({"features": features, "num_best": num_best, "asked": places}, HANDED_OUT)
 
     def given_logp(self, features: Floats, pieces: Ints) -> Floats:
@@ -118,7 +134,7 @@ class OutputLayer:
         parts = []
         for first in range(0, len(features), self._num_rows):
             some = pieces[first : first + self._num_rows]
-            places = np.arange(len(some)) * self._num_columns + some
+            places = np.arange(len(some)) * self._num_columns + self._columns(some)
             chunk = features[first : first + self._num_rows]
             parts.append(self._given_session({"features": chunk, "asked": places})[0])
         return parts[0] if len(parts) == 1 else np.concatenate(parts)

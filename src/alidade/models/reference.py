@@ -20,7 +20,7 @@ from alidade.models.jumps import jumps_to_positions
 from alidade.models.system import System
 from alidade.models.transformer import AlignedTransformer
 from alidade.search.roles import Asked, Floats, Ints, RowPieces
-from alidade.text.vocabulary import EOS, PAD
+from alidade.text.vocabulary import EOS, NUM_SPECIAL, PAD
 
 
 class ReferenceSystem:
@@ -133,7 +133,7 @@ class ReferenceLexicalState:
         batch = self._pasts.batch(hypotheses, positions)
         logp = torch.log_softmax(_last_logits(self._role.system, self._role.model, batch), dim=-1).numpy()
         self._attention: Floats = self._role.model.attention(batch)[:, -1].numpy()  # type: ignore[operator]  # a model's method
-        best = np.argsort(-logp, axis=1, kind="stable")[:, :num_best]
+        best = NUM_SPECIAL + np.argsort(-logp[:, NUM_SPECIAL:], axis=1, kind="stable")[:, :num_best]
         return RowPieces(
             best, np.take_along_axis(logp, best, axis=1), logp[:, EOS].copy(), logp[asked.rows, asked.pieces]
         )

@@ -28,12 +28,10 @@ from alidade.search.hypotheses import Beam, History, Hypothesis, Request, Search
 from alidade.search.pruning import pruning_of
 from alidade.search.restrictions import GivenPieces, MinLength, NoRepeats, Proposals, Question, Restriction, Rows
 from alidade.search.roles import AlignmentState, Asked, Floats, Ints, System
-from alidade.text.vocabulary import BOS, EOS, PAD, UNK
+from alidade.text.vocabulary import BOS, EOS, PAD
 
 ENDED_SHARE = 1 / 8
 """Ended sentences leave the batch when they are this share of it: to drop them costs a copy of all caches."""
-NUM_SPECIAL = UNK + 1
-"""`<pad>`, `<s>`, `</s>` and `<unk>` are the first pieces; no row writes them."""
 
 
 class BeamSearch:
@@ -177,11 +175,10 @@ class _BatchSearch:
         """The best pieces of rows; row_scores: (R,), the hypotheses' scores with the rows' positions."""
         rows = Rows(hypotheses, positions, hypotheses // self._scores.shape[1])
         questions = [restriction.ask(rows) for restriction in self._restrictions]
-        num_best = self._beam_size + NUM_SPECIAL + sum(question.num_ruled_out for question in questions)
+        num_best = self._beam_size + sum(question.num_ruled_out for question in questions)
         found = self._lexical.evaluate(hypotheses, positions, num_best, _join(questions))
         attention = self._lexical.attention()
         proposed = Proposals(found.pieces, found.logp, found.end_logp)
-        np.copyto(proposed.logp, -np.inf, where=proposed.pieces < NUM_SPECIAL)
         first = 0
         for restriction, question in zip(self._restrictions, questions, strict=True):
             last = first + len(question.rows)

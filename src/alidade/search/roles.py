@@ -40,7 +40,7 @@ class RowPieces:
     """What a lexical model says of R rows."""
 
     pieces: Ints
-    """(R, k) the best pieces, the best first; `</s>` and other special ones may be among them."""
+    """(R, k) the best pieces, the best first; `</s>` and other special ones are not among them."""
     logp: Floats
     """(R, k) log p_lex of each."""
     end_logp: Floats
@@ -88,7 +88,7 @@ class LexicalState(Protocol):
         """Take in e_{i-1}, (B, K). Called once a step, first."""
 
     def evaluate(self, hypotheses: Ints, positions: Ints, num_best: int, asked: Asked) -> RowPieces:
-        """The best pieces of rows, `num_best` of each if the vocabulary has as many.
+        """The best pieces of rows, `num_best` of each if the vocabulary has as many that are not special.
 
         hypotheses: (R,) numbers in the grid, ascending. positions: (R,) b_i of each row. Models that are not assisted
         ignore them and are asked once a step, for all hypotheses; others may be asked several times in a step: later
