@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from alidade.engine.layers import group_by_length
 from alidade.search.hypotheses import pad_sources
 from alidade.search.roles import AlignmentState, Asked, Ints, LexicalState, System
 from alidade.text.vocabulary import BOS, NUM_SPECIAL, PAD
@@ -165,6 +166,20 @@ def test_a_long_past_that_needs_more_room_and_is_then_forgotten(name: str) -> No
     walk.keep(np.array([1]))
     for _ in range(10):
         walk.step()
+
+
+@pytest.mark.parametrize("name", ["transformer", "aligned"])
+def test_sentences_that_are_encoded_in_groups(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("alidade.engine.layers.GROUP_CELLS", max(SOURCE_LENGTHS))
+    walk = RandomWalk(SYSTEMS[name])
+    for _ in range(3):
+        walk.step()
+
+
+def test_groups_have_sentences_of_about_equal_length() -> None:
+    lengths = np.array([40, 300, 64, 50, 64, 64])
+    groups = [group.tolist() for group in group_by_length(lengths)]
+    assert groups == [[1], [2, 4, 5, 3], [0]]
 
 
 @pytest.mark.parametrize("name", ["transformer", "aligned", "rnn-biased"])

@@ -19,6 +19,7 @@ from alidade.engine.layers import (
     Layers,
     Memory,
     Shape,
+    encode_groups,
     pick_states,
     source_mask,
 )
@@ -50,7 +51,8 @@ class AlignmentTransformer:
     def encode(self, source: Ints) -> Memory:
         assert self._encode is not None, "this model reads the lexical model's encoder"
         mask, lengths = source_mask(source)
-        (states,) = self._encode({"x": self._source_embedding.sequences(source), "mask": mask})
+        x = self._source_embedding.sequences(source)
+        (states,) = encode_groups(self._encode, x, mask, lengths, ["states"])
         return Memory({"states": states, "source_mask": mask}, lengths)
 
     def start(self, memory: Memory) -> AlignmentState:

@@ -18,7 +18,7 @@ from alidade.config import (
     SourceStart,
 )
 from alidade.engine.cache import MASKED, Ancestors, Cache
-from alidade.engine.graph import Array, Floats, Graph, Value
+from alidade.engine.graph import Array, Floats, Graph, Session, Value
 from alidade.engine.weights import Weights
 from alidade.search.hypotheses import pick
 from alidade.search.roles import Ints
@@ -26,6 +26,9 @@ from alidade.text.vocabulary import PAD
 
 GELU_SLOPE = 1.702
 """x sigmoid(1.702 x) is what Marian calls gelu."""
+GROUP_CELLS = 256
+"""Source pieces, padding among them, that an encoder reads at once: as many as its layers can keep in the processor's
+cache."""
 
 
 def position_encodings(length: int, width: int, rates_of: PositionRates = "original") -> Floats:
@@ -215,6 +218,37 @@ def source_mask(source: Ints, *, skips_first: bool = False) -> tuple[Floats, Int
     if skips_first:
         is_padding[:, 0] = True
     return np.where(is_padding, np.float32(MASKED), np.float32(0))[:, None, None], lengths
+
+
+def encode_groups(encode: Session, x: Floats, mask: Floats, lengths: Ints, names: list[str]) -> list[Floats]:
+    """What an encoder's graph gives, by name, each (B, ..., S, width), from x, (B, S, D), and mask, (B, 1, 1, S).
+
+    Sentences of about equal length are read together, or a batch with one long sentence would be mostly padding. What
+    is given at padding is zero, or whatever the graph gives.
+    """
+    groups = group_by_length(lengths)
+    if len(groups) == 1:
+        return encode({"x": x, "mask": mask}, names)
+    whole: list[Floats] = []
+    for group in groups:
+        longest = lengths[group[0]]
+        found = encode({"x": x[group, :longest], "mask": mask[group, :, :, :longest]}, names)
+        if not whole:
+            whole = [np.zeros((len(x), *one.shape[1:-2], x.shape[1], one.shape[-1]), one.dtype) for one in found]
+        for all_, some in zip(whole, found, strict=True):
+            all_[group, ..., :longest, :] = some
+    return whole
+
+
+def group_by_length(lengths: Ints) -> list[Ints]:
+    """The numbers of sentences, (B,), in groups of at most `GROUP_CELLS` places, the longest first."""
+    order = np.argsort(-lengths, kind="stable")
+    groups = []
+    while len(order):
+        size = max(GROUP_CELLS // int(lengths[order[0]]), 1)
+        groups.append(order[:size])
+        order = order[size:]
+    return groups
 
 
 def with_start(source: Ints, start: SourceStart) -> Ints:

@@ -28,6 +28,7 @@ from alidade.engine.layers import (
     Layers,
     Memory,
     Shape,
+    encode_groups,
     source_mask,
     with_start,
 )
@@ -79,7 +80,7 @@ class LexicalTransformer:
         mask, lengths = source_mask(source, skips_first=skips_first)
         x = self.source_embedding.sequences(with_start(source, start), skips_first=skips_first)
         names = ["states", *self.memory_names()]
-        arrays = self._encode({"x": x, "mask": mask}, names)
+        arrays = encode_groups(self._encode, x, mask, lengths, names)
         return Memory({"source_mask": mask, **dict(zip(names, arrays, strict=True))}, lengths)
 
     def start(self, memory: Memory, *, same_pieces: bool = False) -> LexicalState:
