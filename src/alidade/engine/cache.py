@@ -1,9 +1,9 @@
 """What a decoder remembers of a beam, without copying it at every step.
 
-A sentence's hypotheses share one row of slots: in each step they fill the next slots, in their order at that step.
-Which slots belong to a hypothesis's own history is a mask, `Ancestors`; when the beam changes, only the mask is
-reordered, and keys and values stay where they are. Hypotheses that live have most of their history in common, so
-most slots are soon no living hypothesis's: now and then those are dropped.
+A sentence's hypotheses share one row of slots: in each step they fill K of them, in their order at that step. Which
+slots belong to a hypothesis's own history is a mask, `Ancestors`; when the beam changes, only the mask is reordered,
+and keys and values stay where they are. Hypotheses that live have most of their history in common, so most slots are
+soon no living hypothesis's: those are filled anew. Only if all are needed is there more room.
 
 A slot is filled after its step: within the step a query has its own key and value at hand (`transformer.py`). So all
 that a graph reads are buffers that stay in their place, with room to spare that the mask hides.
@@ -19,19 +19,13 @@ import numpy as np
 
 from alidade.engine.graph import Array, Floats
 from alidade.search.hypotheses import pick
-from alidade.search.roles import Ints
+from alidade.search.roles import Bools, Ints
 
 MASKED = -60.0
 """Added to attention energies at places that are not to be seen. Not less: the exponential of less is a number so small
 that processors are slow with it, where this one is as good as zero."""
-FIRST_ROOM = 16
-"""Slots to begin with; there is half as much room again when they are used up. What is to spare costs time: attention
-goes through it."""
-DROP_EVERY = 6
-MANY_HYPOTHESES = 10
-"""Steps between two looks for slots to drop; with so many hypotheses every other step is looked at."""
-DROP_SHARE = 0.25
-"""Slots are dropped if at least this share can be."""
+ROOM = 8
+"""There is room for a multiple of so many slots. What is to spare costs time: attention goes through it."""
 FULL_SHARE = 0.75
 """Of a grid that has a line for each sentence, whether it has rows or not."""
 LINE_WIDTHS = 8, 12, 16, 24, 32
@@ -40,60 +34,40 @@ LINE_COST = 8
 
 
 class Ancestors:
-    """Which slots hold the history of each hypothesis: a mask, and the room behind it."""
+    """Which slots hold the history of each hypothesis: a mask."""
 
     def __init__(self, num_sentences: int) -> None:
         self.step = 0
-        self.num_used = 0
-        """Slots that are filled."""
-        self.mask: Floats = np.full((num_sentences, 1, FIRST_ROOM), MASKED, dtype=np.float32)
+        self.mask: Floats = np.full((num_sentences, 1, ROOM), MASKED, dtype=np.float32)
         """(B, K, n), added to attention energies: 0 at a hypothesis's own history, `MASKED` elsewhere."""
 
-    @property
-    def room(self) -> int:
-        return int(self.mask.shape[2])
+    def reorder(self, parents: Ints) -> Ints:
+        """Hypothesis k of the next step extends parents[b, k].
 
-    def reorder(self, parents: Ints) -> Ints | None:
-        """Hypothesis k of the next step extends parents[b, k]: what that step has added to its history is in the next
-        K slots, one for each k.
-
-        Returns the slots to keep, (B, n'), if it is time to drop those that no hypothesis needs any more.
+        Returns where what that step has added to the history of each belongs, (B, K): slots that no hypothesis of the
+        sentence needs any more.
         """
-        beam_size = parents.shape[1]
-        first = self.num_used
-        self.num_used += beam_size
         self.step += 1
-        if self.num_used > self.room:
-            self._grow()
+        beam_size = parents.shape[1]
         self.mask = pick(self.mask, parents)
-        own = np.arange(beam_size)
-        self.mask[:, own, first + own] = 0.0
-        return self._drop() if self.step % _steps_between(beam_size) == 0 else None
-
-    def _grow(self) -> None:
-        grown = np.full((*self.mask.shape[:2], self.num_used + self.room // 2), MASKED, dtype=np.float32)
-        grown[:, :, : self.room] = self.mask
-        self.mask = grown
-
-    def _drop(self) -> Ints | None:
-        is_needed = (self.mask[:, :, : self.num_used] == 0).any(axis=1)  # (B, n)
-        num_needed = int(is_needed.sum(axis=1).max())
-        if num_needed > (1 - DROP_SHARE) * self.num_used:
-            return None
-        slots = np.argsort(~is_needed, axis=1, kind="stable")[:, :num_needed]
-        beam_size = self.mask.shape[1]
-        room = num_needed + _steps_between(beam_size) * beam_size
-        mask = np.full((len(slots), beam_size, room), MASKED, dtype=np.float32)
-        mask[:, :, :num_needed] = np.take_along_axis(self.mask, slots[:, None], axis=2)
-        self.mask, self.num_used = mask, num_needed
+        is_needed = self.mask.max(axis=1) == 0  # (B, n)
+        num_needed = int(np.count_nonzero(is_needed, axis=1).max())
+        missing = num_needed + beam_size - is_needed.shape[1]
+        if missing > 0:
+            self.mask, is_needed = self._grow(missing + -missing % ROOM, is_needed)
+        slots = np.argsort(is_needed, axis=1, kind="stable")[:, :beam_size]
+        self.mask[np.arange(len(slots))[:, None], np.arange(beam_size), slots] = 0.0
         return slots
+
+    def _grow(self, more: int, is_needed: Bools) -> tuple[Floats, Bools]:
+        """The mask and what is needed, with so many more slots."""
+        return (
+            np.pad(self.mask, ((0, 0), (0, 0), (0, more)), constant_values=MASKED),
+            np.pad(is_needed, ((0, 0), (0, more))),
+        )
 
     def keep(self, sentences: Ints) -> None:
         self.mask = self.mask[sentences]
-
-
-def _steps_between(beam_size: int) -> int:
-    return 2 if beam_size >= MANY_HYPOTHESES else DROP_EVERY
 
 
 class Cache:
@@ -104,7 +78,7 @@ class Cache:
         self._memory: Floats = np.empty(0, dtype=np.float32)
         self._spare: Floats = np.empty(0, dtype=np.float32)
         """Flat: what the slots stand in, and where they go when they move; fresh memory costs as much as the copy."""
-        shape = (len(layers), 2, num_sentences, num_heads, FIRST_ROOM, head_width)
+        shape = (len(layers), 2, num_sentences, num_heads, ROOM, head_width)
         self._move(self._elsewhere(shape, num_used=0))
 
     def _elsewhere(self, shape: tuple[int, ...], num_used: int) -> Floats:
@@ -126,31 +100,20 @@ class Cache:
         }
         """What each layer's graph reads: keys and values, (B, H, n, d)."""
 
-    def write(self, first: int, inputs: Floats, room: int) -> None:
-        """inputs: (B, K, L * 3 * D), of each layer queries, keys and values side by side; the latter two go into the
-        slots from `first` on. room: for so many slots."""
-        beam_size = inputs.shape[1]
-        if first + beam_size > self._slots.shape[4]:
-            self._grow(first, max(room, first + beam_size))
+    def write(self, slots: Ints, inputs: Floats, room: int) -> None:
+        """inputs: (B, K, L * 3 * D), of each layer queries, keys and values side by side; the latter two go into slots,
+        (B, K). room: for so many slots."""
+        if room > self._slots.shape[4]:
+            self._grow(room)
         num_layers, _, num_sentences, num_heads, _, head_width = self._slots.shape
-        parts = inputs.reshape(num_sentences, beam_size, num_layers, 3, num_heads, head_width)[:, :, :, 1:]
-        self._slots[:, :, :, :, first : first + beam_size] = parts.transpose(2, 3, 0, 4, 1, 5)
+        parts = inputs.reshape(*slots.shape, num_layers, 3, num_heads, head_width)[:, :, :, 1:]
+        self._slots[:, :, np.arange(num_sentences)[:, None], :, slots] = parts
 
-    def keep_slots(self, slots: Ints, room: int) -> None:
-        """slots: (B, n'), the ones that are still needed; room: for how many slots."""
-        num_kept = slots.shape[1]
-        roomy = self._elsewhere(self._shape_with(room), num_kept)
-        for sentence, kept in enumerate(slots):
-            roomy[:, :, sentence, :, :num_kept] = self._slots[:, :, sentence].take(kept, axis=3)
+    def _grow(self, room: int) -> None:
+        num_slots = self._slots.shape[4]
+        roomy = self._elsewhere((*self._slots.shape[:4], room, self._slots.shape[5]), num_slots)
+        roomy[:, :, :, :, :num_slots] = self._slots
         self._move(roomy)
-
-    def _grow(self, num_used: int, room: int) -> None:
-        roomy = self._elsewhere(self._shape_with(room), num_used)
-        roomy[:, :, :, :, :num_used] = self._slots[:, :, :, :, :num_used]
-        self._move(roomy)
-
-    def _shape_with(self, room: int) -> tuple[int, ...]:
-        return (*self._slots.shape[:4], room, self._slots.shape[5])
 
     def keep(self, sentences: Ints) -> None:
         num_slots = self._slots.shape[4]

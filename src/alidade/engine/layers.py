@@ -284,11 +284,8 @@ class History:
     def commit(self, parents: Ints, inputs: Floats) -> None:
         """inputs: (B, K, layers * 3 * D), what the layers' self-attention read in the step that made the next beam's
         hypotheses."""
-        first = self._ancestors.num_used
         slots = self._ancestors.reorder(parents)
-        self._cache.write(first, inputs, self._ancestors.room)
-        if slots is not None:
-            self._cache.keep_slots(slots, self._ancestors.room)
+        self._cache.write(slots, inputs, self.mask.shape[2])
 
     def keep(self, sentences: Ints) -> None:
         self._ancestors.keep(sentences)
