@@ -1,3 +1,4 @@
+import collections
 import random
 import sys
 from pathlib import Path
@@ -108,6 +109,35 @@ def test_reads_pharaoh_files_and_names_a_bad_line(tmp_path: Path) -> None:
 def test_reads_gold_files(tmp_path: Path) -> None:
     gold, *_ = read_gold_alignments(write_lines(tmp_path / "gold", ["1-1 2p1"]), one_based=True)
     assert (gold.sure, gold.possible) == (Alignment.parse("0-0"), Alignment.parse("1-0"))
+
+
+def test_priors_know_of_every_unit_how_often_it_had_no_link(eflomal: EflomalAligner, tmp_path: Path) -> None:
+    """Each source sentence begins with a particle that nothing translates: aligned later, it stays without a link."""
+    links = tmp_path / "forward", tmp_path / "reverse"
+    sources, targets = reversed_bitext(300, seed=5)
+    sources = [f"Oh {source}" for source in sources]
+    source, target = write_lines(tmp_path / "s", sources), write_lines(tmp_path / "t", targets)
+    eflomal.align_files(source, target, *links, tmp_path / "priors")
+    fertilities: dict[str, dict[int, int]] = {}
+    for line in (tmp_path / "priors").read_text().splitlines():
+        if line.startswith("FERF"):
+            _, unit, number, count = line.split("\t")
+            fertilities.setdefault(unit, {})[int(number)] = int(count)
+    words = " ".join(sources).lower().split()
+    assert {unit: sum(counts.values()) for unit, counts in fertilities.items()} == collections.Counter(words)
+    assert fertilities["oh"].get(0, 0) == num_without_first(links[0]) > 280
+    few_sources, few_targets = reversed_bitext(20, seed=6)
+    source, target = (
+        write_lines(tmp_path / "few.s", [f"oh {source}" for source in few_sources]),
+        write_lines(tmp_path / "few.t", few_targets),
+    )
+    eflomal.align_with_priors(source, target, *links, tmp_path / "priors")
+    assert num_without_first(links[0]) == 20
+
+
+def num_without_first(links: Path) -> int:
+    """How many alignments have no link of the first source word."""
+    return sum(all(link.source != 0 for link in alignment) for alignment in read_alignments(links))
 
 
 def test_what_parts_of_a_bitext_taught_is_added_and_taken_away(eflomal: EflomalAligner, tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ takes no seed, so two runs differ in a few links. Units are compared in lower ca
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import heapq
 import itertools
+import math
 import operator
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,10 +24,23 @@ from alidade.errors import AlidadeError, require_package
 from alidade.io import aside_name, count_lines, read_lines, write_aside
 
 Parsed = TypeVar("Parsed")
+_Fertilities = collections.Counter[tuple[str, int]]
+"""How often a unit had so many links."""
+
+
+MAX_ITERATIONS_WITH_PRIORS = 32
+"""Of the last model. eflomal takes the more iterations the fewer pairs there are, some 300 for 250 pairs; what was
+learned before makes a tenth of them as good (experiments/LOG.md)."""
 
 
 class EflomalAligner:
-    """Aligns files with eflomal in both directions, and later files in the same way through the kept priors."""
+    """Aligns files with eflomal in both directions, and later files in the same way through the kept priors.
+
+    num_samplers: so many samplers are asked, and the mean of their probabilities decides.
+    """
+
+    def __init__(self, num_samplers: int = 3) -> None:
+        self._num_samplers = num_samplers
 
     def align_files(self, source: Path, target: Path, forward: Path, reverse: Path, priors: Path | None = None) -> None:
         """Align two line-parallel files of space-separated units; write a Pharaoh line for each pair.
@@ -72,7 +87,8 @@ class EflomalAligner:
                 _open_plain(target) as target_file,
                 _open_if_given(priors) as priors_file,
             ):
-                eflomal.Aligner().align(
+                share = 1.0 if priors is None else _share_of_iterations(num_lines)
+                eflomal.Aligner(n_samplers=self._num_samplers, rel_iterations=share).align(
                     source_file,
                     target_file,
                     links_filename_fwd=str(forward),
@@ -130,6 +146,11 @@ def import_eflomal() -> ModuleType:
     return require_package("eflomal", "eflomal", 'aligner.kind = "eflomal" (not "pharaoh", another aligner\'s links)')
 
 
+def _share_of_iterations(num_pairs: int) -> float:
+    """Of those that eflomal would take, as many as are needed with priors."""
+    return min(1.0, MAX_ITERATIONS_WITH_PRIORS * math.sqrt(num_pairs) / 5000)
+
+
 def _write_priors(eflomal: ModuleType, source: Path, target: Path, forward: Path, reverse: Path, priors: Path) -> None:
     """Count links, jumps and fertilities of an aligned bitext: the pseudo-counts that later alignments start from."""
     with contextlib.ExitStack() as stack:
@@ -137,13 +158,31 @@ def _write_priors(eflomal: ModuleType, source: Path, target: Path, forward: Path
         # eflomal counts units as written, and compares them in lower case when it reads the counts.
         lexical, *others = eflomal.calculate_priors(*[map(str.lower, file) for file in files])
     jumps = zip(("HMMF", "HMMR"), others[:2], strict=True)
-    fertilities = zip(("FERF", "FERR"), others[2:], strict=True)
+    unlinked = _count_unlinked(source, target, forward, reverse)
+    fertilities = zip(("FERF", "FERR"), map(operator.or_, others[2:], unlinked), strict=True)
     # Not by eflomal's own `write_priors`, which rounds to six digits, and in an order in which files can be added.
     lines = [f"LEX\t{source}\t{target}\t{count}" for (source, target), count in lexical.items()]
     lines += [f"{kind}\t{jump}\t{count}" for kind, counts in jumps for jump, count in counts.items()]
     lines += [f"{kind}\t{unit}\t{n}\t{count}" for kind, counts in fertilities for (unit, n), count in counts.items()]
     with priors.open("w", encoding="utf-8") as priors_file:
         priors_file.writelines([f"{line}\n" for line in sorted(lines, key=lambda line: line.rpartition("\t")[0])])
+
+
+def _count_unlinked(source: Path, target: Path, forward: Path, reverse: Path) -> list[_Fertilities]:
+    """How often source units have no forward link, and target units no reverse link: a fertility of 0.
+
+    eflomal counts fertilities from 1 on. With these alone it believes that every unit has a link.
+    """
+    counts: list[_Fertilities] = []
+    for side, (units, links) in enumerate(((source, forward), (target, reverse))):
+        unlinked: collections.Counter[tuple[str, int]] = collections.Counter()
+        with _open_plain(units) as units_file, _open_plain(links) as links_file:
+            for line, links_line in zip(units_file, links_file, strict=True):
+                linked = {link.split("-")[side] for link in links_line.split()}
+                words = line.lower().split()
+                unlinked.update([(unit, 0) for number, unit in enumerate(words) if str(number) not in linked])
+        counts.append(unlinked)
+    return counts
 
 
 @contextlib.contextmanager
