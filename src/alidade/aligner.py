@@ -7,7 +7,8 @@ An assisted system is asked how likely each position of the given target is unde
 the search with the whole target given. Words whose probability is high enough are linked, others are not; or each
 target piece is linked where the best path puts it. A baseline is asked where its attention is greatest (paper, section
 5). Two systems, one for each direction, have two opinions: the mean of their probabilities decides, or two alignments
-are symmetrised as those of statistical aligners are.
+are symmetrised as those of statistical aligners are. Other aligners err in other places, so their links can have a say,
+too: their mean and that of the systems count alike.
 
 A long pair is cut into parts, at sentence ends as far as possible, and no link goes from one part into another: the
 time that a pair takes grows with its length, not with the square of it.
@@ -15,13 +16,12 @@ time that a pair takes grows with its length, not with the square of it.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,10 @@ from alidade.alignment.positions import (
     Matrix,
     attended_positions,
     confidences_of_links,
+    links_of_mean_shares,
     links_of_shares,
     links_of_words,
+    shares_of_links,
     shares_of_words,
 )
 from alidade.alignment.symmetrise import Symmetrisation, symmetrise
@@ -69,6 +71,7 @@ def align(
     model: Model = None,
     *,
     reverse_model: Model = None,
+    links: Mapping[str, Iterable[Alignment]] | None = None,
     symmetrisation: Joining | None = None,
     by: Evidence | None = None,
     threshold: float = THRESHOLD,
@@ -77,19 +80,16 @@ def align(
     """The given targets as translations of their sources, with links of words; scores are left at zero.
 
     reverse_model: translates target into source; the two are joined, `symmetrisation` says how (None: the mean of
-    posteriors, or grow-diag-final-and of other evidence). by: None is what suits a system best, posteriors if it is
-    assisted and attention if not. Posteriors are the models' own: the weights of the search's settings have no part in
-    them. threshold: for posteriors. is_tokenised: words are what stands between spaces, not what `split_words` says.
+    posteriors, or grow-diag-final-and of other evidence). links: what other aligners say, by their names (or their
+    files', for errors), an alignment of each pair's words. The mean of their links and the systems' probabilities count
+    alike: what has more than half is linked, and a word that would have no link takes its best one, if that reaches the
+    threshold. An alignment without links has no say. by: None is what suits a system best, posteriors if it is assisted
+    and attention if not. Posteriors are the models' own: the weights of the search's settings have no part in them.
+    threshold: for posteriors. is_tokenised: words are what stands between spaces, not what `split_words` says.
     """
-    pairs = _check_pairs(pairs)
-    forward = _translator(model)
-    if reverse_model is None:
-        return [one.linked(threshold) for one in _read(forward, pairs, is_tokenised, by)]
-    reverse = _translator(reverse_model)
-    _check_directions(forward, reverse)
-    there = _read(forward, pairs, is_tokenised, by)
-    back = _read(reverse, [(target, source) for source, target in pairs], is_tokenised, by)
-    return [_join(one, other, symmetrisation, threshold) for one, other in zip(there, back, strict=True)]
+    forward, reverse = _translators(model, reverse_model)
+    job = AlignmentJob(forward, reverse, symmetrisation, by, threshold, is_tokenised)
+    return job(list(link_pairs(pairs, links or {})))
 
 
 def align_lines(
@@ -97,6 +97,7 @@ def align_lines(
     model: Model = None,
     *,
     reverse_model: Model = None,
+    links: Mapping[str, Iterable[Alignment]] | None = None,
     symmetrisation: Joining | None = None,
     by: Evidence | None = None,
     threshold: float = THRESHOLD,
@@ -107,22 +108,94 @@ def align_lines(
 
     workers: so many processes share the work; see `Translator.translate_lines`.
     """
-    forward = _translator(model)
-    reverse = None if reverse_model is None else _translator(reverse_model)
-    if reverse is not None:
-        _check_directions(forward, reverse)
-    job = functools.partial(
-        align,
-        model=forward,
-        reverse_model=reverse,
-        symmetrisation=symmetrisation,
-        by=by,
-        threshold=threshold,
-        is_tokenised=is_tokenised,
-    )
+    forward, reverse = _translators(model, reverse_model)
+    job = AlignmentJob(forward, reverse, symmetrisation, by, threshold, is_tokenised)
+    chunks = chunked(link_pairs(pairs, links or {}), BATCHES_A_CHUNK * forward.batch_size)
     with Workers(workers) as pool:
-        for aligned in pool.map_in_order(job, chunked(pairs, BATCHES_A_CHUNK * forward.batch_size)):
+        for aligned in pool.map_in_order(job, chunks):
             yield from aligned
+
+
+class OtherLinks(NamedTuple):
+    """What another aligner says of a pair."""
+
+    alignment: Alignment
+    place: str
+    """Where it stood, for errors."""
+
+    @classmethod
+    def parse(cls, line: str, place: str) -> OtherLinks:
+        """Read a line of a Pharaoh file."""
+        try:
+            return cls(Alignment.parse(line), place)
+        except AlidadeError as error:
+            raise AlidadeError(f"{place}: {error}") from None
+
+
+class LinkedPair(NamedTuple):
+    """A pair and what other aligners say of it."""
+
+    pair: TextPair
+    others: tuple[OtherLinks, ...] = ()
+
+
+def link_pairs(pairs: Iterable[TextPair], links: Mapping[str, Iterable[Alignment]]) -> Iterator[LinkedPair]:
+    """Each pair with its alignments by others, which have as many as there are pairs."""
+    others = {name: iter(alignments) for name, alignments in links.items()}
+    number = 0
+    for number, pair in enumerate(pairs, start=1):
+        said = []
+        for name, alignments in others.items():
+            if (alignment := next(alignments, None)) is None:
+                raise AlidadeError(f"{name} has links of {number - 1} pairs, and there are more: each needs a line")
+            said.append(OtherLinks(alignment, f"{name}, line {number}"))
+        yield LinkedPair(_check_pair(pair), tuple(said))
+    for name, alignments in others.items():
+        if next(alignments, None) is not None:
+            raise AlidadeError(f"{name} has links of more pairs than the {number} that there are")
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentJob:
+    """How pairs are aligned; what travels to another process."""
+
+    forward: Translator
+    reverse: Translator | None
+    symmetrisation: Joining | None
+    by: Evidence | None
+    threshold: float
+    is_tokenised: bool
+
+    def __call__(self, linked_pairs: Sequence[LinkedPair]) -> list[Translation]:
+        if self.symmetrisation not in (None, "mean") and any(linked.others for linked in linked_pairs):
+            raise ArgumentError(
+                f"other aligners' links and the system's are joined by their mean, not by {self.symmetrisation}: leave "
+                "the symmetrisation out"
+            )
+        pairs = [linked.pair for linked in linked_pairs]
+        there = _read(self.forward, pairs, self.is_tokenised, self.by)
+        back: Sequence[_GivenPair | None] = [None] * len(pairs)
+        if self.reverse is not None:
+            turned = [(target, source) for source, target in pairs]
+            back = _read(self.reverse, turned, self.is_tokenised, self.by)
+        others = [linked.others for linked in linked_pairs]
+        return [self._join(*known) for known in zip(there, back, others, strict=True)]
+
+    def _join(self, there: _GivenPair, back: _GivenPair | None, others: Sequence[OtherLinks]) -> Translation:
+        """One alignment from all that is known of a pair."""
+        shares = there.shares if back is None else (there.shares + back.shares.T) / 2
+        if said := [there.shares_of(other) for other in others if other.alignment]:
+            shares = (shares + sum(said) / len(said)) / 2
+            return there.with_links(links_of_mean_shares(shares, self.threshold), shares)
+        if back is None:
+            return there.with_links(there.links(self.threshold), shares)
+        joining = self.symmetrisation
+        if joining is None:
+            joining = "mean" if there.by == back.by == "posteriors" else "grow-diag-final-and"
+        if joining == "mean":
+            return there.with_links(links_of_shares(shares, self.threshold), shares)
+        alignments = there.links(self.threshold), back.links(self.threshold).transposed()
+        return there.with_links(symmetrise(*alignments, joining), shares)
 
 
 def read_pairs(source: Path | str, target: Path | str) -> Iterator[TextPair]:
@@ -154,7 +227,7 @@ def score(
     first_number: of the first pair, for errors.
     """
     translator = _translator(model)
-    encoded = [_encode_pair(translator, pair, is_tokenised=False) for pair in _check_pairs(pairs)]
+    encoded = [_encode_pair(translator, pair, is_tokenised=False) for pair in map(_check_pair, pairs)]
     if positions is not None:
         return _score(translator, encoded, _check_positions(positions, encoded, first_number))
     cut = [_cut_pair(*pair, translator.settings.max_source_length) for pair in encoded]
@@ -179,21 +252,14 @@ class _GivenPair:
         positions = self.translation.positions if self.by == "path" else attended_positions(self.evidence)
         return links_of_words(positions, self.translation.source, self.translation.target)
 
-    def linked(self, threshold: float) -> Translation:
-        return self.with_links(self.links(threshold), self.shares)
+    def shares_of(self, other: OtherLinks) -> Matrix:
+        """What another aligner says of this pair, as shares of words."""
+        translation = self.translation
+        other.alignment.require_inside(len(translation.source.words), len(translation.target.words), other.place)
+        return shares_of_links(other.alignment, self.shares.shape)
 
     def with_links(self, alignment: Alignment, shares: Matrix) -> Translation:
         return replace(self.translation, alignment=alignment, confidences=confidences_of_links(alignment, shares))
-
-
-def _join(there: _GivenPair, back: _GivenPair, joining: Joining | None, threshold: float) -> Translation:
-    """One alignment from those of two directions."""
-    shares = (there.shares + back.shares.T) / 2
-    if joining is None:
-        joining = "mean" if there.by == back.by == "posteriors" else "grow-diag-final-and"
-    if joining == "mean":
-        return there.with_links(links_of_shares(shares, threshold), shares)
-    return there.with_links(symmetrise(there.links(threshold), back.links(threshold).transposed(), joining), shares)
 
 
 def _read(
@@ -378,15 +444,21 @@ def _translator(model: Model) -> Translator:
     return model if isinstance(model, Translator) else Translator(model)
 
 
-def _check_pairs(pairs: Iterable[TextPair]) -> list[TextPair]:
-    checked = []
-    for pair in pairs:
-        match pair:
-            case (str(source), str(target)):
-                checked.append((source, target))
-            case _:
-                raise ArgumentError(f"a pair of texts, source and target, is needed, not {pair!r:.80}")
-    return checked
+def _translators(model: Model, reverse_model: Model) -> tuple[Translator, Translator | None]:
+    forward = _translator(model)
+    if reverse_model is None:
+        return forward, None
+    reverse = _translator(reverse_model)
+    _check_directions(forward, reverse)
+    return forward, reverse
+
+
+def _check_pair(pair: TextPair) -> TextPair:
+    match pair:
+        case (str(source), str(target)):
+            return source, target
+        case _:
+            raise ArgumentError(f"a pair of texts, source and target, is needed, not {pair!r:.80}")
 
 
 def _check_positions(

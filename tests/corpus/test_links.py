@@ -2,14 +2,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from alidade.cli import app
 from alidade.config import AlignerSettings, BitextSettings, PrepareConfig, SubwordSettings
 from alidade.corpus import links
-from alidade.corpus.links import align_like_corpus
+from alidade.corpus.links import align_like_corpus, links_like_corpus
 from alidade.corpus.prepare import Preparation
 from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
 from alidade.io import read_json
+from small_folders import make_folder
 
 PAIRS = [("one two three", "eins zwei drei"), ("three one", "drei eins"), ("two three", "zwei drei"), ("one", "eins")]
 
@@ -36,6 +39,34 @@ def test_words_are_aligned_with_what_the_corpus_taught(tmp_path: Path, unit: str
     corpus = prepare(tmp_path, AlignerSettings.model_validate({"unit": unit}))
     alignments = align_like_corpus(corpus, [("three  two", "drei zwei"), ("one", "eins")])
     assert [str(alignment) for alignment in alignments] == ["0-0 1-1", "0-0"]
+
+
+def test_drawings_of_both_directions_are_handed_out(tmp_path: Path) -> None:
+    pytest.importorskip("eflomal")
+    corpus = prepare(tmp_path, AlignerSettings())
+    pairs = [("three  two", "drei zwei"), ("one " * (links.MAX_UNITS + 1), "eins"), ("", ""), ("one", "eins")]
+    drawn = list(links_like_corpus(corpus, pairs, ("en", "de")))
+    expected = [["0-0 1-1"], [""], [""], ["0-0"]]  # a pair that is too long for eflomal has no links
+    assert [sorted({str(alignment) for alignment in alignments}) for alignments in drawn] == expected
+    assert {len(alignments) for alignments in drawn} == {2 * links.DRAWINGS}
+    with pytest.raises(AlidadeError, match="is a corpus from en to de, and the pairs are from de to en"):
+        next(links_like_corpus(corpus, pairs, ("de", "en")))
+
+
+def test_align_asks_what_the_corpus_taught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("eflomal")
+    monkeypatch.setattr(links, "PAIRS_AT_ONCE", 2)
+    corpus = prepare(tmp_path, AlignerSettings())
+    model = make_folder(tmp_path / "model", languages=("en", "de"))
+    pairs = [("three two", "drei zwei"), ("two one", "zwei eins"), ("one", "eins")]
+    for side, name in enumerate(("source", "target")):
+        (tmp_path / name).write_text("".join(f"{pair[side]}\n" for pair in pairs))
+    given = ["align", "--model", str(model), "--source", str(tmp_path / "source"), "--target", str(tmp_path / "target")]
+    result = CliRunner().invoke(app, [*given, "--corpus", str(corpus.folder), "--workers", "1"], catch_exceptions=False)
+    assert result.stdout.splitlines() == ["0-0 1-1", "0-0 1-1", "0-0"]
+    shards = ["--corpus", str(corpus.folder), "--shards", "2", "--output", str(tmp_path / "out")]
+    with pytest.raises(AlidadeError, match="give --corpus without --shards and --ray"):
+        CliRunner().invoke(app, [*given, *shards], catch_exceptions=False)
 
 
 def test_a_corpus_without_priors_says_what_to_do(tmp_path: Path) -> None:

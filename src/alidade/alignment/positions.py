@@ -121,6 +121,25 @@ def links_of_shares(shares: Matrix, threshold: float) -> Alignment:
     return Alignment.of(zip(sources.tolist(), targets.tolist(), strict=True))
 
 
+def links_of_mean_shares(shares: Matrix, threshold: float) -> Alignment:
+    """Links from what several aligners think: those that more than half of them have, and beside these the best one of
+    each word that would have none, if its share is at least the threshold; shares: (target words, source words)."""
+    is_linked = shares > 0.5
+    is_best = np.zeros_like(is_linked)
+    if shares.size:
+        is_best[np.arange(len(shares)), shares.argmax(axis=1)] = ~is_linked.any(axis=1)
+        is_best[shares.argmax(axis=0), np.arange(shares.shape[1])] |= ~is_linked.any(axis=0)
+    return links_of_shares(np.where(is_linked | is_best, shares, -1.0), threshold)
+
+
+def shares_of_links(alignment: Alignment, shape: tuple[int, ...]) -> Matrix:
+    """(target words, source words): 1 where there is a link, 0 elsewhere."""
+    shares = np.zeros(shape)
+    for source, target in alignment.links:
+        shares[target, source] = 1.0
+    return shares
+
+
 def confidences_of_links(alignment: Alignment, shares: Matrix) -> dict[Link, float]:
     """From 0 to 1 for each link of words; shares: (target words, source words)."""
     return {link: float(shares[link.target, link.source]) for link in alignment}

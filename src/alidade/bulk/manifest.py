@@ -82,8 +82,10 @@ def _survey(
     found = dict(zip(files, workers.map_in_order(survey, files), strict=True))
     inputs = tuple([tuple([found[file] for file in column.files]) for column in columns])
     sizes = [sum(file.records for file in files) for files in inputs]
-    if len(set(sizes)) > 1:
-        raise AlidadeError(f"the source has {sizes[0]} records and the target {sizes[1]}: each pair needs one of both")
+    for number, size in enumerate(sizes):
+        if size != sizes[0]:
+            other = "the target" if number == 1 else columns[number].files[0]
+            raise AlidadeError(f"the source has {sizes[0]} records and {other} {size}: each pair needs one of both")
     if not sizes[0]:
         raise AlidadeError("the input is empty: there is nothing to do")
     shards = shards or -(-sizes[0] // RECORDS_A_SHARD)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 from alidade import __version__
-from alidade.aligner import Evidence, Joining, align, score
+from alidade.aligner import AlignmentJob, LinkedPair, OtherLinks, score
 from alidade.io import hash_folder
 from alidade.search.forced import PairScore
 from alidade.streaming import Job
@@ -73,37 +73,30 @@ class TranslationWork:
 
 @dataclass(frozen=True, slots=True)
 class AlignmentWork:
-    """Link the words of each pair."""
+    """Link the words of each pair; a record is a pair, and the lines of other aligners' links after it."""
 
-    forward: Translator
-    reverse: Translator | None
-    symmetrisation: Joining | None
-    by: Evidence | None
-    threshold: float
-    is_tokenised: bool
+    job: AlignmentJob
+    link_names: tuple[str, ...] = ()
 
     @property
     def chunk_size(self) -> int:
-        return BATCHES_A_CHUNK * self.forward.batch_size
+        return BATCHES_A_CHUNK * self.job.forward.batch_size
 
     @property
     def origin(self) -> dict[str, Any]:
-        options = [self.symmetrisation, self.by, self.threshold, self.is_tokenised]
-        reverse = None if self.reverse is None else origin_of_model(self.reverse)
-        return {"task": "alignment", "options": options, "reverse model": reverse} | origin_of_model(self.forward)
+        job = self.job
+        options = [job.symmetrisation, job.by, job.threshold, job.is_tokenised]
+        reverse = None if job.reverse is None else origin_of_model(job.reverse)
+        return {"task": "alignment", "options": options, "reverse model": reverse} | origin_of_model(job.forward)
 
     def __call__(self, chunk: Chunk) -> DoneChunk:
         number, records = chunk
-        pairs = align(
-            [(source, target) for source, target in records],
-            self.forward,
-            reverse_model=self.reverse,
-            symmetrisation=self.symmetrisation,
-            by=self.by,
-            threshold=self.threshold,
-            is_tokenised=self.is_tokenised,
-        )
+        pairs = self.job([self._linked(*record, number=at) for at, record in enumerate(records, start=number)])
         return DoneChunk(len(records), [f"{pair.alignment}\n" for pair in pairs], _notes(number, pairs))
+
+    def _linked(self, source: str, target: str, *lines: str, number: int) -> LinkedPair:
+        places = [f"{name}, line {number}" for name in self.link_names]
+        return LinkedPair((source, target), tuple(map(OtherLinks.parse, lines, places)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,13 +31,14 @@ from alidade.alignment.statistical import EflomalAligner, add_priors, read_align
 from alidade.alignment.symmetrise import Symmetrisation, symmetrise
 from alidade.config import AlignerSettings, CleaningSettings, parse_settings
 from alidade.corpus.arrays import SIDES, Layout, map_array, write_array
-from alidade.corpus.clean import Cleaner
 from alidade.corpus.encode import SharedSubwords, read_split
 from alidade.corpus.parts import Parts, do_parts, finished_parts
 from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
 from alidade.io import count_lines, read_lines, track, write_aside
 from alidade.parallel import CHUNK, Workers, chunked
+from alidade.text.languages import is_same_language
+from alidade.text.normalise import normalise_as_set
 from alidade.text.subwords import Encoding, Subwords
 from alidade.text.tokenised import encode_tokenised
 
@@ -46,6 +47,15 @@ BYTES_A_UNIT = 100
 for the former with two threads, and it takes more with six."""
 MEMORY_AT_FIRST = 60_000_000
 """What they take before they read anything."""
+
+MAX_UNITS = 1024
+"""A sentence with more of them makes eflomal give up: such a pair goes without links."""
+PAIRS_AT_ONCE = 20_000
+"""Pairs that are aligned together with what a corpus has taught: some hundred megabytes."""
+
+DRAWINGS = 6
+"""So often eflomal draws the links of a pair with what a corpus has taught: each time other ones where it is not sure.
+Six of one sampler each cost as much as two of three, the usual number, and tell more (experiments/LOG.md)."""
 
 UNSEEDED = "eflomal takes no seed: aligned once more, the same pairs get a few other links"
 
@@ -395,6 +405,81 @@ def align_like_corpus(
 
     is_tokenised: words are what stands between spaces, as in gold alignments.
     """
+    pairs_like_corpus = _PairsLikeCorpus.of(corpus, pairs, is_tokenised)
+    method = pairs_like_corpus.aligner.symmetrisation
+    return [
+        pairs_like_corpus.words(number, symmetrise(forward, reverse, method))
+        for number, (forward, reverse) in enumerate(pairs_like_corpus.align(EflomalAligner()))
+    ]
+
+
+def links_like_corpus(
+    corpus: PreparedCorpus,
+    pairs: Iterable[tuple[str, str]],
+    languages: tuple[str, str],
+    *,
+    is_tokenised: bool = False,
+) -> Iterator[tuple[Alignment, ...]]:
+    """Several alignments of the words of each pair: those of both directions in several drawings of the aligner.
+
+    How many of them have a link says how likely it is. languages: of the pairs, which are aligned in chunks, each when
+    its first pair is asked for.
+    """
+    own = corpus.source_subwords.language, corpus.target_subwords.language
+    if not all(map(is_same_language, own, languages)):
+        raise AlidadeError(
+            f"{corpus.folder}: is a corpus from {own[0]} to {own[1]}, and the pairs are from {languages[0]} to "
+            f"{languages[1]}"
+        )
+    for chunk in chunked(pairs, PAIRS_AT_ONCE):
+        pairs_like_corpus = _PairsLikeCorpus.of(corpus, chunk, is_tokenised)
+        drawings = [pairs_like_corpus.align(EflomalAligner(num_samplers=1)) for _ in range(DRAWINGS)]
+        for number, drawn in enumerate(zip(*drawings, strict=True)):
+            yield tuple([pairs_like_corpus.words(number, alignment) for both in drawn for alignment in both])
+
+
+class _PairsLikeCorpus(NamedTuple):
+    """Pairs in the units of a corpus."""
+
+    sources: list[Encoding]
+    targets: list[Encoding]
+    aligner: AlignerSettings
+    priors: Path
+
+    @classmethod
+    def of(cls, corpus: PreparedCorpus, pairs: Sequence[tuple[str, str]], is_tokenised: bool) -> _PairsLikeCorpus:
+        aligner, cleaning = _settings_of(corpus)
+        return cls(
+            [_encode(source, corpus.source_subwords, cleaning, is_tokenised) for source, _ in pairs],
+            [_encode(target, corpus.target_subwords, cleaning, is_tokenised) for _, target in pairs],
+            aligner,
+            Layout(corpus.folder).priors,
+        )
+
+    def align(self, aligner: EflomalAligner) -> Iterator[tuple[Alignment, Alignment]]:
+        """Links of units, forward and reverse, by what the aligner learned from the corpus."""
+        unit = self.aligner.unit
+        with tempfile.TemporaryDirectory(prefix="alidade-") as name:
+            source, target = Path(name) / "source", Path(name) / "target"
+            links = Path(name) / "forward", Path(name) / "reverse"
+            with write_aside(source) as source_file, write_aside(target) as target_file:
+                for both in zip(self.sources, self.targets, strict=True):
+                    is_too_long = max(_num_units(encoding, unit) for encoding in both) > MAX_UNITS
+                    for encoding, file in zip(both, (source_file, target_file), strict=True):
+                        file.write("\n" if is_too_long else _unit_line(encoding, unit))
+            aligner.align_with_priors(source, target, *links, self.priors)
+            yield from zip(*map(read_alignments, links), strict=True)
+
+    def words(self, number: int, alignment: Alignment) -> Alignment:
+        """Links of words from links of a pair's units."""
+        if self.aligner.unit == "words":
+            return alignment
+        source, target = self.sources[number].word_of_piece, self.targets[number].word_of_piece
+        return Alignment.of([(source[link.source], target[link.target]) for link in alignment])
+
+
+def _settings_of(corpus: PreparedCorpus) -> tuple[AlignerSettings, CleaningSettings]:
+    """How the corpus was aligned and cleaned; only eflomal leaves something to align others with."""
     source_name = f"{corpus.folder}: its settings"
     aligner = parse_settings(AlignerSettings, corpus.settings.get("aligner", {}), source=source_name)
     if aligner.kind != "eflomal":
@@ -402,36 +487,11 @@ def align_like_corpus(
             f'{corpus.folder}: was prepared with aligner.kind = "{aligner.kind}", and only eflomal leaves priors to '
             "align other pairs with; give their links as a Pharaoh file instead"
         )
-    cleaning = parse_settings(CleaningSettings, corpus.settings.get("cleaning", {}), source=source_name)
-    cleaner = Cleaner(cleaning, corpus.source_subwords.language, corpus.target_subwords.language)
-    clean_pairs = [cleaner.normalise(*pair) for pair in pairs]
-    sources = [_encode(pair.source, corpus.source_subwords, is_tokenised) for pair in clean_pairs]
-    targets = [_encode(pair.target, corpus.target_subwords, is_tokenised) for pair in clean_pairs]
-    alignments = _align_units(corpus.folder, sources, targets, aligner)
-    if aligner.unit == "words":
-        return alignments
-    return [_join_pieces(*linked) for linked in zip(alignments, sources, targets, strict=True)]
+    return aligner, parse_settings(CleaningSettings, corpus.settings.get("cleaning", {}), source=source_name)
 
 
-def _encode(text: str, subwords: Subwords, is_tokenised: bool) -> Encoding:
-    return encode_tokenised(text.split(), subwords) if is_tokenised else subwords.encode(text)
-
-
-def _align_units(
-    corpus: Path, sources: Sequence[Encoding], targets: Sequence[Encoding], aligner: AlignerSettings
-) -> list[Alignment]:
-    with tempfile.TemporaryDirectory(prefix="alidade-") as name:
-        folder = Path(name)
-        files = folder / "source", folder / "target"
-        for path, encodings in zip(files, (sources, targets), strict=True):
-            with write_aside(path) as file:
-                file.writelines([_unit_line(encoding, aligner.unit) for encoding in encodings])
-        links = folder / "forward", folder / "reverse"
-        EflomalAligner().align_with_priors(*files, *links, Layout(corpus).priors)
-        directions = zip(*map(read_alignments, links), strict=True)
-        return [symmetrise(forward, reverse, aligner.symmetrisation) for forward, reverse in directions]
-
-
-def _join_pieces(alignment: Alignment, source: Encoding, target: Encoding) -> Alignment:
-    """Links of words from links of their pieces."""
-    return Alignment.of([(source.word_of_piece[link.source], target.word_of_piece[link.target]) for link in alignment])
+def _encode(text: str, subwords: Subwords, cleaning: CleaningSettings, is_tokenised: bool) -> Encoding:
+    normalise = functools.partial(normalise_as_set, language=subwords.language, settings=cleaning)
+    if not is_tokenised:
+        return subwords.encode(normalise(text))
+    return encode_tokenised([normalise(word) or word for word in text.split()], subwords)  # none may vanish
