@@ -12,6 +12,7 @@ import pruning
 from alidade.alignment.links import Alignment, alignment_error_rate
 from alidade.alignment.statistical import read_alignments, read_gold_alignments
 from alidade.cli.align import align
+from alidade.corpus.arrays import Layout
 from alidade.corpus.links import align_like_corpus
 from alidade.corpus.store import PreparedCorpus
 from alidade.dictionary.entries import Dictionary
@@ -147,13 +148,15 @@ def measure_alignment(shop: Workshop, name: str, row: AlignmentRow) -> dict[str,
 
 def _aligner_links(shop: Workshop, row: AlignmentRow) -> list[Alignment]:
     """The statistical aligner's, made by `alignment/aligner_units.py` if they are not there."""
-    folder = row.runs / f"{row.gold}-{'words' if row.unit == 'words' else 'pieces-8000'}"
+    more = [f"-{Path(bitext).parent.name}" for bitext in row.also]
+    folder = row.runs / f"{row.gold}-{'words' if row.unit == 'words' else 'pieces-8000'}{''.join(more)}"
     links = folder / "grow-diag-final-and.links"
     if not links.exists():
         if not shop.may_train:
             raise MissingCellError("the bitext is not aligned in this way")
         script = shop.library.folder / "alignment" / "aligner_units.py"
         arguments = [str(row.data), str(row.runs), "--gold", row.gold, "--unit", str(row.unit)]
+        arguments += ["--also", *row.also] if row.also else []
         subprocess.run([sys.executable, str(script), *arguments], check=True)
     return list(read_alignments(links))
 
@@ -166,6 +169,8 @@ def _system_links(shop: Workshop, name: str, row: AlignmentRow) -> list[Alignmen
         if not (model / WEIGHTS_FILE).is_file():
             where = model.resolve().relative_to(row.runs.resolve().parent)
             raise MissingCellError(f"`{where}` is not trained")
+    if row.corpus is not None and not (row.corpus / "corpus.json").is_file():
+        raise MissingCellError(f"the corpus `{row.corpus.name}` is not prepared")
     one, other = (row.data / "gold-alignments" / f"{row.gold}.{language}" for language in (row.gold[:2], row.gold[2:]))
     source, target = (other, one) if row.is_transposed else (one, other)
     output = row.runs / "systems" / f"{name.split('/')[1]}.links"
@@ -177,12 +182,14 @@ def _system_links(shop: Workshop, name: str, row: AlignmentRow) -> list[Alignmen
             model=row.model,
             output=output,
             reverse_model=row.reverse_model,
+            corpus=row.corpus,
             is_tokenised=True,
             workers=shop.workers,
         )
         return {}
 
     stamps = [[hash_file(model / WEIGHTS_FILE) for model in models], fingerprints(ALIGNING)]
+    stamps += [] if row.corpus is None else [[hash_file(Layout(row.corpus).priors)]]
     shop.stages(row.runs / "stages").run(name.replace("/", "-"), stamps, [output], work)
     links = read_alignments(output)
     return [alignment.transposed() for alignment in links] if row.is_transposed else list(links)

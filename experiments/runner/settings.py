@@ -98,14 +98,18 @@ class AlignmentRow(Settings):
     runs: Path
     unit: Literal["words", "pieces"] | None = None
     """The statistical aligner, on words or pieces."""
+    also: tuple[str, ...] = ()
+    """Further bitexts in `data` that it learns from."""
     model: Path | None = None
     """Or a trained system's folder, which aligns the gold pairs."""
     reverse_model: Path | None = None
     """A system for the other direction; the two are symmetrised."""
+    corpus: Path | None = None
+    """A prepared corpus: the statistical aligner, with what it learned there, has a say beside the system."""
     is_transposed: bool = False
     """The model translates the gold set's target into its source."""
 
-    _paths = field_validator("data", "runs", "model", "reverse_model")(relative_to_file)
+    _paths = field_validator("data", "runs", "model", "reverse_model", "corpus")(relative_to_file)
 
     @model_validator(mode="after")
     def _one_aligner(self) -> Self:
