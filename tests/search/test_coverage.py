@@ -7,7 +7,7 @@ import pytest
 
 from alidade.config import SearchSettings
 from alidade.search.beam import BeamSearch
-from alidade.search.coverage import Coverage, cost_of_path, costs_of_sources
+from alidade.search.coverage import RETURN_COST, Coverage, cost_of_path, costs_of_sources
 from alidade.search.hypotheses import Beam, Request, pad_sources
 from table_models import table_system
 
@@ -48,6 +48,19 @@ def test_what_steps_cost_is_what_the_path_leaves_out() -> None:
             for row in range(len(sources))
         ]
         coverage.commit(beam_of(parents, positions))
+
+
+def test_positions_that_are_joined_count_as_one() -> None:
+    """2 and 3 are translated together: either does for both, and going to and fro between them is staying."""
+    costs = np.array([[0, 1, 0, 5, 7, 0]], dtype=np.float32)
+    coverage = Coverage(costs, 1.0, np.array([[0, 1, 3, 3, 4, 5]]))
+    total = 0.0
+    for position, gain in ((1, 0), (4, -5), (2, 5), (3, 0), (2, 0), (1, -RETURN_COST), (3, -RETURN_COST)):
+        assert coverage.gains()[0, 0, position] == pytest.approx(gain)
+        total += gain
+        coverage.commit(beam_of(np.zeros((1, 1), dtype=np.int64), np.array([[position]])))
+    assert coverage.gains()[0, 0, 5] == 0, "nothing is left out"
+    assert total == -2 * RETURN_COST
 
 
 def test_more_weight_leaves_less_out() -> None:

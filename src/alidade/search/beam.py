@@ -115,9 +115,11 @@ class _BatchSearch:
         if self._settings.coverage_weight == 0:
             return None
         costs = costs_of_sources(skip_cost, source)
+        alone = np.broadcast_to(np.arange(costs.shape[1]), costs.shape)
+        stand_ins = alone.copy()
         for restriction in self._restrictions:
-            restriction.excuse_positions(costs)
-        return Coverage(costs, self._settings.coverage_weight)
+            restriction.join_positions(costs, stand_ins)
+        return Coverage(costs, self._settings.coverage_weight, stand_ins if (stand_ins != alone).any() else None)
 
     @property
     def goes_on(self) -> bool:

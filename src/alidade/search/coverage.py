@@ -48,8 +48,13 @@ def cost_of_path(skip_cost: Floats, source: Sequence[int], positions: Sequence[i
 class Coverage:
     """Which source pieces the hypotheses of a beam have translated, and left behind."""
 
-    def __init__(self, costs: Floats, weight: float) -> None:
-        """costs: (B, S) of leaving out each position."""
+    def __init__(self, costs: Floats, weight: float, stand_ins: Ints | None = None) -> None:
+        """costs: (B, S) of leaving out each position.
+
+        stand_ins: (B, S) the position that each one counts as, if some are translated together: the last of them, at
+        which all that they cost stands; None: itself.
+        """
+        self._stand_ins = stand_ins
         costs = np.float32(weight) * costs
         self._return_gain = np.float32(-weight * RETURN_COST)
         self._up_to: Floats = np.cumsum(costs, axis=1)
@@ -70,18 +75,21 @@ class Coverage:
         translated, a gain if it returns to what was not."""
         passed = pick(self._up_to, self._furthest)[:, :, None] - self._before[:, None]
         gains: Floats = np.where(self._positions > self._furthest[:, :, None], passed, self._back)
-        return gains
+        return gains if self._stand_ins is None else np.take_along_axis(gains, self._stand_ins[:, None], axis=2)
 
     def commit(self, beam: Beam) -> None:
         """The next beam."""
-        self._furthest = np.maximum(pick(self._furthest, beam.parents), beam.positions)
+        positions = beam.positions if self._stand_ins is None else pick(self._stand_ins, beam.positions)
+        self._furthest = np.maximum(pick(self._furthest, beam.parents), positions)
         self._back = pick(self._back, beam.parents)
         np.put_along_axis(self._back, pick(self._last, beam.parents)[:, :, None], self._return_gain, axis=2)
-        np.put_along_axis(self._back, beam.positions[:, :, None], 0, axis=2)
-        self._last = beam.positions
+        np.put_along_axis(self._back, positions[:, :, None], 0, axis=2)
+        self._last = positions
 
     def keep(self, sentences: Ints) -> None:
         """Go on with these sentences (indexes into the present B) only."""
         self._up_to, self._before = self._up_to[sentences], self._before[sentences]
         self._furthest, self._last = self._furthest[sentences], self._last[sentences]
         self._back = self._back[sentences]
+        if self._stand_ins is not None:
+            self._stand_ins = self._stand_ins[sentences]

@@ -109,12 +109,15 @@ class DictionaryRestriction(Restriction):
 
     # Where hypotheses may look.
 
-    def excuse_positions(self, costs: Floats) -> None:
-        """A form points at one of its entry's words, or at some, and translates all of them."""
+    def join_positions(self, costs: Floats, stand_ins: Ints) -> None:
+        """A form points at one of its entry's pieces, or at some to and fro, and translates all of them."""
         for sentence, terms in enumerate(self._sentences):
-            for match in range(0 if terms is None else len(terms.rules.matches)):
-                if terms is not None and len(positions := terms.done_with(match)) > 1:
-                    costs[sentence, positions] = 0
+            for number, match in enumerate(() if terms is None else terms.rules.matches):
+                if terms is not None and match.forms:
+                    cost = costs[sentence, match.positions].sum()
+                    costs[sentence, terms.done_with(number)] = 0
+                    costs[sentence, match.positions[-1]] = cost
+                    stand_ins[sentence, match.positions] = match.positions[-1]
 
     def restrict_positions(self, position_logp: Floats) -> None:
         for sentence, (terms, courses) in enumerate(zip(self._sentences, self._courses, strict=True)):

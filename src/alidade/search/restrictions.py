@@ -87,8 +87,12 @@ class Restriction:
         At least one position of every living hypothesis stays finite.
         """
 
-    def excuse_positions(self, costs: Floats) -> None:
-        """Set to zero, in place, what it costs to leave out positions that nothing has to point at; (B, S)."""
+    def join_positions(self, costs: Floats, stand_ins: Ints) -> None:
+        """Let positions that are translated together count as one; both (B, S), changed in place.
+
+        costs: what it costs to leave out each position; stand_ins: the position that each one counts as, itself at
+        first. The last of those that are joined stands for all, and has what they cost together.
+        """
 
     def ask(self, rows: Rows) -> Question:  # noqa: ARG002
         """What is needed to restrict these rows."""
