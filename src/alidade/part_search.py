@@ -161,6 +161,9 @@ class PartSearch:
             num_given=len(request.prefix),
             final_mark=_final_mark(part.source),
             kept_marks=[position for position in draft.final_marks(part.source) if position not in of_matches],
+            markless=draft.markless(part.source),
+            draft_words=sorted(set(draft.target.ids) - self.borders().continuing),
+            elsewhere=draft.elsewhere(part.matches),
             absorbed=absorbed,
         )
 

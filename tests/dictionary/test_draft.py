@@ -122,6 +122,19 @@ def test_the_word_that_an_entry_replaces() -> None:
     assert Draft(encode("de ba"), (1, 1, 2, 2)).replaced([match(0, "bo")], BORDERS) == set(), "too short to tell"
 
 
+def test_words_that_translate_no_match() -> None:
+    target = encode("deschide discul nou al discul", pieces_a_word=1)
+    draft = Draft(target, (1, 2, 3, 3, 4))
+    opens, disk = target.ids[0], target.ids[1]
+    assert draft.elsewhere([match(2, "x")]) == {opens, disk}, "short words have many uses"
+    assert draft.elsewhere([match(1, "x")]) == {opens}, "a match is translated by a word that begins the same"
+
+
+def test_marks_come_from_marks_and_from_where_the_draft_has_them() -> None:
+    source, target = encode("he left . tom stayed ?", pieces_a_word=1), encode("el pleacă . tom ?", pieces_a_word=1)
+    assert Draft(target, (1, 2, 2, 4, 6)).markless(source) == [1, 4, 5]
+
+
 def test_a_translation_begins_as_the_draft_does() -> None:
     forms = (Form("bo", (1,), (1,)), Form("Bo", (2,), (2,), starts_sentence=True))
     wanted = replace(match(0, "bo"), forms=forms)

@@ -93,6 +93,8 @@ def search(
                 num_given=len(request.prefix),
                 final_mark=range(len(source), len(source) + 1) if has_final_mark else range(0),
                 kept_marks=[len(source)] if keeps_mark else [],
+                draft_words=(5, 9, 13),
+                elsewhere=(9,),
             )
             if matches
             else None

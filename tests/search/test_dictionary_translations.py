@@ -38,16 +38,21 @@ def translate(
     final_mark: range = range(0),
     absorbed: tuple[tuple[int, ...], ...] = (),
     restrictions: tuple[Restriction, ...] = (),
+    borders: WordBorders = BORDERS,
+    draft_words: tuple[int, ...] = (),
+    markless: tuple[int, ...] = (),
     **changes: object,
 ) -> list[Hypothesis]:
     settings = SearchSettings.model_validate({"beam_size": 3} | changes)
     requests = [Request(source) for source, _ in sentences]
     terms = [
         TermSentence(
-            SentenceRules(matches, BORDERS, range(len(matches)) if mode == "require" else ()),
+            SentenceRules(matches, borders, range(len(matches)) if mode == "require" else ()),
             end_position=request.end_position,
             max_length=request.length_limit(settings),
             final_mark=final_mark,
+            draft_words=draft_words,
+            markless=markless,
             absorbed=absorbed,
         )
         if matches
@@ -131,6 +136,32 @@ def test_a_form_is_not_made_another_word_by_what_follows(mode: Mode, is_assisted
     (result,) = translate([([10, 145, 12], [match(1, 1, (200,))])], mode, is_assisted)
     assert result.pieces[0] == 200
     assert result.pieces[1] not in BORDERS.continuing
+
+
+@every_way
+def test_the_drafts_words_follow_a_form_that_the_model_would_only_go_on_with(mode: Mode, is_assisted: bool) -> None:
+    """None of a row's best pieces begins a word: without the draft's there would be no way on."""
+    only_one_begins = WordBorders(continuing=frozenset(range(4, 256)) - {112}, glueing=frozenset())
+    batch: list[Sentence] = [([10, 145, 146], [match(1, 1, (200,))])]
+    (lost,) = translate(batch, mode, is_assisted, borders=only_one_begins)
+    assert not lost.is_complete or len(lost.pieces) == 1
+    (result,) = translate(batch, mode, is_assisted, borders=only_one_begins, draft_words=(112,))
+    assert result.is_complete
+    assert result.pieces[:2] == (200, 112)
+
+
+@pytest.mark.parametrize("mode", ["suggest", "require"])
+def test_a_mark_that_ends_a_sentence_is_written_from_no_word_but_as_part_of_a_form(mode: Mode) -> None:
+    """Source word 11 would become 111, a full stop."""
+    marks = WordBorders(BORDERS.continuing, frozenset(), final_marks=(111,))
+    batch: list[Sentence] = [([10, 11, 12], [match(1, 1, (200,))]), ([10, 11, 12], [match(3, 3, (201, 111))])]
+    first, second = translate(batch, mode, is_assisted=True, borders=marks, markless=(1, 2, 3))
+    assert first.pieces[0] == 200
+    assert 111 not in first.pieces
+    assert second.pieces[-2:] == (201, 111)
+    assert second.pieces.count(111) == 1
+    (free, _) = translate(batch, mode, is_assisted=True, borders=marks)
+    assert free.pieces == (200, 111, 112)
 
 
 @pytest.mark.parametrize("is_assisted", [False, True])

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from alidade.dictionary.matching import Form, Match
-from alidade.dictionary.rules import SHORT_WORD, Use, WordBorders
+from alidade.dictionary.rules import FINAL_MARKS, SHORT_WORD, Use, WordBorders
 from alidade.text.stems import have_common_stem
 from alidade.text.subwords import Encoding
 
@@ -38,6 +38,15 @@ class Draft:
         last = self.target.pieces_of_word(len(words) - 1) if words and words[-1].is_punctuation else range(0)
         positions = sorted({self.positions[piece] for piece in last}.intersection(range(1, len(source) + 1)))
         return [at for at in positions if source.words[source.word_of_piece[at - 1]].is_punctuation]
+
+    def markless(self, source: Encoding) -> list[int]:
+        """The positions of source words that have no mark which ends a sentence, nor become one here."""
+        marks = {at for piece, at in zip(self.target.pieces, self.positions, strict=True) if _has_final_mark(piece)}
+        return [
+            piece + 1
+            for piece, word in enumerate(source.word_of_piece)
+            if piece + 1 not in marks and not _has_final_mark(source.words[word].text)
+        ]
 
     def uses(self, matches: Sequence[Match]) -> tuple[Use, ...]:
         """Where each match is used, in the target's order; no word serves two matches."""
@@ -122,6 +131,20 @@ class Draft:
                 firsts[True].update(borders.same_stem(word.text))
         return frozenset(firsts[True] - firsts[False])
 
+    def elsewhere(self, matches: Sequence[Match]) -> frozenset[int]:
+        """The first pieces of its words that translate no match's source words, unless others begin so that do.
+
+        Not of short words, which have many uses.
+        """
+        matched = {position for match in matches for position in match.positions}
+        firsts: dict[bool, set[int]] = {True: set(), False: set()}
+        for number in range(len(self.target.words)):
+            pieces = self.target.pieces_of_word(number)
+            is_matched = any(self.positions[piece] in matched for piece in pieces)
+            if is_matched or len(self.target.words[number].text) > SHORT_WORD:
+                firsts[is_matched].add(self.target.ids[pieces.start])
+        return frozenset(firsts[False] - firsts[True])
+
     def with_capitals(self, matches: Sequence[Match]) -> tuple[Match, ...]:
         """The matches with forms that begin a translation as this one begins, with a capital or without."""
         if not self.target.text[:1].isalpha():
@@ -138,6 +161,10 @@ class Draft:
 
     def _pieces_of(self, words: range) -> range:
         return range(self.target.pieces_of_word(words[0]).start, self.target.pieces_of_word(words[-1]).stop)
+
+
+def _has_final_mark(text: str) -> bool:
+    return any(mark in text for mark in FINAL_MARKS)
 
 
 def places_of(form: Form, target: Encoding) -> Iterator[range]:

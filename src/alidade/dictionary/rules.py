@@ -26,6 +26,7 @@ _SPACELESS_LANGUAGES = ("zh", "ja", "th", "lo", "km", "my")
 
 SHORT_WORD = 3
 """Words of so many letters may be articles or prepositions, and stand for nothing alone."""
+FINAL_MARKS = (".", "!", "?", "…", "...", "。", "！", "？")
 ECHO_DISTANCE = 2
 """From so many source pieces before a match no word of its form's stem is written."""
 
@@ -38,6 +39,8 @@ class WordBorders:
     glueing: frozenset[int]
     beginning: Mapping[str, tuple[tuple[int, str], ...]] = field(default_factory=dict)
     """The pieces that begin a word, and how they are written, by the first letters of the bare word."""
+    final_marks: tuple[int, ...] = ()
+    """Marks that end a sentence."""
 
     @classmethod
     def of(cls, subwords: Subwords) -> WordBorders:
@@ -49,6 +52,7 @@ class WordBorders:
             continuing=frozenset([i for i, piece in pieces if _continues_word(piece)]),
             glueing=frozenset([i for i, piece in pieces if _OPENING.search(piece) and i > UNK]),
             beginning=_by_first_letters([(i, piece[1:]) for i, piece in pieces if piece.startswith(SPACE)]),
+            final_marks=tuple([i for i, piece in pieces if piece.removeprefix(SPACE) in FINAL_MARKS]),
         )
 
     @cached_property
@@ -144,6 +148,8 @@ class Rule:
     """`pieces` make a longer form of one that is complete already: they are not credited with what they cost."""
     starts_word: bool = False
     """Nothing may come that goes on with the word before."""
+    follows_choice: bool = False
+    """The form before might have been a longer one: that it ends was the model's choice."""
 
 
 FREE = Rule()
@@ -241,7 +247,8 @@ class SentenceRules:
 
         is_first: whether it is the translation's first word; None: not known.
         """
-        if (under_way := state.under_way) is not None:
+        under_way = state.under_way
+        if under_way is not None:
             words = self._next_words(under_way, state.written, is_glued=True)
             if state.written not in self._sequences[under_way]:
                 return Rule(words, is_free=False)
@@ -258,7 +265,8 @@ class SentenceRules:
         if position in self._forbidden_at:
             banned += _ends_of(self._forbidden_at[position], state.echo)
         if state.has_just_used:
-            return Rule(banned=banned + self._same_stems[state.uses[-1].match], starts_word=True)
+            banned += self._same_stems[state.uses[-1].match]
+            return Rule(banned=banned, starts_word=True, follows_choice=under_way is not None)
         return Rule(banned=banned) if banned else FREE
 
     def advance(self, state: State, word: int, *, place: int, begun: tuple[int, ...] = ()) -> State:

@@ -5,8 +5,9 @@ without it obeys are not searched again (`dictionary/draft.py`); in the others, 
 words, only the entry's forms may be written there, and:
 
 - *Given pieces are given.* Hypotheses are ranked as if the best given piece had cost what the model would have written
-  there, so those that have it compete fairly with those that do not. What it costs more is paid back at the end: a form
-  in a silly place, or beside a word that says the same, loses against one in its own.
+  there for these words, so those that have it compete fairly with those that do not. So is the end of a form, where the
+  model would rather go on with the word. What they cost more is paid back at the end: a form in a silly place, or
+  beside a word that says the same, loses against one in its own.
 - *Not left behind.* A hypothesis whose alignment model looks at an unused entry more than anywhere else, or well beyond
   one, looks at that entry now.
 - *Used means done.* Source words whose entry was written, and those that go with them, are not looked at again; a form
@@ -15,6 +16,7 @@ words, only the entry's forms may be written there, and:
   would say again.
 - *The end waits* for required entries: while one is unused, a hypothesis looks neither at the source's end nor at its
   final punctuation mark; one that wants to, or that runs out of length, looks at what is unused, and then ends.
+- *Marks come from marks.* What ends a sentence is not written from a word that the draft writes otherwise.
 - *The final mark is final.* After what the source's final punctuation mark became, nothing but the end may follow. And
   the end waits for the mark that the draft ends with: nobody saves what an entry costs by breaking off.
 
@@ -29,7 +31,7 @@ Dimensions: B sentences, K beam, S source positions, R rows, k best pieces of a 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,6 +65,12 @@ class TermSentence:
     """The positions of the punctuation mark that the source ends with, if it does."""
     kept_marks: Sequence[int] = ()
     """The positions of the punctuation mark that its translation has to end with, if there is one."""
+    markless: Sequence[int] = ()
+    """The positions from which no mark is written that ends a sentence."""
+    draft_words: Sequence[int] = ()
+    """Pieces that begin words and marks of its translation without the dictionary: what may follow a form."""
+    elsewhere: Collection[int] = ()
+    """Those of them that translate no match's words: at a match the model may want one of them first."""
     absorbed: Sequence[Sequence[int]] = ()
     """For each match the positions that its form translates, too, such as an article's."""
 
@@ -97,10 +105,18 @@ class DictionaryRestriction(Restriction):
         self._num_hypotheses = 1
         self._step = 0
         self._waiting: set[int] = set()
-        self._forced: dict[tuple[int, int], tuple[Rule, dict[int, float]]] = {}
-        """Rows, (hypothesis, position), of this step that can only write what a form needs, and the pieces' credits."""
+        self._credits: dict[tuple[int, int], tuple[Rule, dict[int, float]]] = {}
+        """Rows, (hypothesis, position), of this step that write what a form needs, or follow it, and their credits."""
         self._asked: list[tuple[int, TermSentence, _Course, list[Rule]]] = []
         """The rows that are being evaluated and may not write anything, with the rules that may hold for them."""
+        present = [terms for terms in sentences if terms is not None]
+        self._final_marks = np.array(present[0].rules.borders.final_marks if present else (), dtype=np.int64)
+        num_positions = max([terms.end_position for terms in present], default=0) + 1
+        self._markless: Bools = np.zeros((len(sentences), num_positions), dtype=np.bool_)
+        """(B, S) whether no mark that ends a sentence is written from a position."""
+        for sentence, terms in enumerate(sentences):
+            if terms is not None and is_assisted:
+                self._markless[sentence, list(terms.markless)] = True
         self._last: Ints = np.full((len(sentences), 1), BOS)
         """(B, K) what hypotheses wrote last."""
 
@@ -182,18 +198,19 @@ class DictionaryRestriction(Restriction):
         self._asked = []
         asked: list[tuple[int, int]] = []
         num_ruled_out = 0
+        num_marks = len(self._final_marks)
         for row, terms, course in self._concerned(rows):
             possible = self._possible_rules(terms, course, int(rows.positions[row]))
             if all(rule is FREE for rule in possible):
                 continue
             self._asked.append((row, terms, course, possible))
             for rule in possible:
-                asked += [(row, piece) for piece in rule.pieces]
+                asked += [(row, piece) for piece in _asked_pieces(terms, rule)]
                 num_ruled_out = max(num_ruled_out, SPARE if rule.starts_word else len(rule.banned))
         if not asked:
-            return NO_QUESTION._replace(num_ruled_out=num_ruled_out)
+            return NO_QUESTION._replace(num_ruled_out=num_ruled_out + num_marks)
         pairs = np.array(asked)
-        return Question(pairs[:, 0], pairs[:, 1], num_ruled_out)
+        return Question(pairs[:, 0], pairs[:, 1], num_ruled_out + num_marks)
 
     def _concerned(self, rows: Rows) -> list[tuple[int, TermSentence, _Course]]:
         """The rows of sentences with matches whose pieces nobody else gives."""
@@ -216,17 +233,31 @@ class DictionaryRestriction(Restriction):
         return terms.rules.rule(course.state, position, is_first=self._step == 0)
 
     def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats, attention: Floats) -> None:
+        is_markless = self._rule_out_marks(rows, proposed)
         answers = iter(asked_logp.tolist())
         free: list[tuple[int, Rule]] = []
         for row, terms, course, rules in self._asked:
-            possible = [(rule, [next(answers) for _ in rule.pieces]) for rule in rules]
+            possible = [(rule, [next(answers) for _ in _asked_pieces(terms, rule)]) for rule in rules]
             chosen = self._choose_rule(row, terms, course, possible, proposed, attention)
-            if chosen is not None and chosen[0].is_free:
-                free.append((row, chosen[0]))
-            elif chosen is not None:
-                self._force(rows, row, *chosen, proposed)
+            if chosen is None:
+                continue
+            rule, logp = chosen
+            if not rule.is_free:
+                self._force(rows, row, rule, logp, terms, proposed)
+                continue
+            free.append((row, rule))
+            if rule.starts_word and not rule.pieces:
+                self._offer(row, terms.draft_words, logp, proposed, is_markless=bool(is_markless[row]))
         if free:
-            self._rule_out(free, self._asked[0][1].rules.borders, proposed)
+            self._rule_out(rows, free, self._asked[0][1].rules.borders, proposed)
+
+    def _rule_out_marks(self, rows: Rows, proposed: Proposals) -> Bools:
+        """Let no mark that ends a sentence be written from a word; says which rows, (R,), that holds for."""
+        within = np.minimum(rows.positions, self._markless.shape[1] - 1)  # sentences without matches may be longer
+        is_markless: Bools = self._markless[rows.sentences, within]
+        is_mark = np.isin(proposed.pieces, self._final_marks)
+        np.copyto(proposed.logp, -np.inf, where=is_markless[:, None] & is_mark)
+        return is_markless
 
     def _choose_rule(
         self,
@@ -276,18 +307,55 @@ class DictionaryRestriction(Restriction):
                 proposed.logp[row, place] = -np.inf
         return None
 
-    def _force(self, rows: Rows, row: int, rule: Rule, piece_logp: list[float], proposed: Proposals) -> None:
+    def _force(
+        self,
+        rows: Rows,
+        row: int,
+        rule: Rule,
+        piece_logp: list[float],
+        terms: TermSentence,
+        proposed: Proposals,
+    ) -> None:
         """Let a row write nothing but the rule's pieces."""
         logp = np.array(piece_logp, dtype=np.float32)
-        best = logp.max() if rule.is_optional else proposed.logp[row].max()
+        best = logp.max() if rule.is_optional else self._wanted_logp(row, rule, terms, proposed)
         credit = np.minimum(np.maximum(best - logp.max(), np.float32(0.0)), -logp)  # one for all: the model chooses
         proposed.force(row, np.array(rule.pieces), logp, credit)
         proposed.end_logp[row] = -np.inf
         credits_ = dict(zip(rule.pieces, credit.tolist(), strict=True))
-        self._forced[int(rows.hypotheses[row]), int(rows.positions[row])] = rule, credits_
+        self._credits[int(rows.hypotheses[row]), int(rows.positions[row])] = rule, credits_
 
-    def _rule_out(self, free: list[tuple[int, Rule]], borders: WordBorders, proposed: Proposals) -> None:
-        """Take from rows what their rules ban, and what would go on with the word before a new one."""
+    def _wanted_logp(self, row: int, rule: Rule, terms: TermSentence, proposed: Proposals) -> np.float32:
+        """What the model would have written: its best piece or, where a form begins, the best that is not some other
+        word's translation. A verb that the model wants to write first is no reason to write its object for it."""
+        logp = proposed.logp[row]
+        if rule.begins and terms.elsewhere:
+            is_due = np.array([piece not in terms.elsewhere for piece in proposed.pieces[row].tolist()])
+            logp = logp[is_due] if is_due.any() else logp
+        return np.float32(logp.max())
+
+    def _offer(
+        self, row: int, offered: Sequence[int], offered_logp: list[float], proposed: Proposals, *, is_markless: bool
+    ) -> None:
+        """Let a row propose these pieces, too, instead of the worst that it proposes.
+
+        After a form that the model does not know, all of its best pieces may go on with that word.
+        """
+        is_new = ~np.isin(offered, proposed.pieces[row])
+        if is_markless:
+            is_new &= ~np.isin(offered, self._final_marks)
+        pieces: Ints = np.array(offered, dtype=np.int64)[is_new]
+        logp: Floats = np.array(offered_logp, dtype=np.float32)[is_new]
+        best = np.argsort(-logp, kind="stable")[: proposed.pieces.shape[1] // 2]
+        places = proposed.pieces.shape[1] - 1 - np.arange(len(best))
+        proposed.pieces[row, places] = pieces[best]
+        proposed.logp[row, places] = logp[best]
+
+    def _rule_out(self, rows: Rows, free: list[tuple[int, Rule]], borders: WordBorders, proposed: Proposals) -> None:
+        """Take from rows what their rules ban, and what would go on with the word before a new one.
+
+        That a form ends where it ends is given, so what follows is credited with what it costs more than going on.
+        """
         banned = np.array([(row, piece) for row, rule in free for piece in rule.banned], dtype=np.int64).reshape(-1, 2)
         rule_out(proposed, banned[:, 0], banned[:, 1])
         starting = [(row, rule) for row, rule in free if rule.starts_word]
@@ -298,7 +366,18 @@ class DictionaryRestriction(Restriction):
         for place, (row, rule) in enumerate(starting):
             if rule.pieces:  # which go on with a form, and may
                 is_ruled_out[place] &= ~np.isin(proposed.pieces[row], rule.pieces)
+        wanted = proposed.logp[numbers].max(axis=1)
         proposed.logp[numbers] = np.where(is_ruled_out, -np.inf, proposed.logp[numbers])
+        if proposed.credit is None:
+            proposed.credit = np.zeros_like(proposed.logp)
+        for row, best, (_, rule) in zip(numbers.tolist(), wanted.tolist(), starting, strict=True):
+            logp = proposed.logp[row]
+            is_left = logp > -np.inf
+            if not rule.pieces and not rule.follows_choice and is_left.any():
+                credit = np.minimum(np.float32(best) - logp.max(), -logp[is_left])
+                proposed.credit[row, is_left] = credit
+                credits_ = dict(zip(proposed.pieces[row, is_left].tolist(), credit.tolist(), strict=True))
+                self._credits[int(rows.hypotheses[row]), int(rows.positions[row])] = rule, credits_
 
     # What hypotheses have done.
 
@@ -313,14 +392,14 @@ class DictionaryRestriction(Restriction):
                 ]
         self._num_hypotheses = beam.parents.shape[1]
         self._last = beam.pieces
-        self._forced.clear()
+        self._credits.clear()
         self._waiting.clear()
         self._step += 1
 
     def _extend(self, terms: TermSentence, course: _Course, hypothesis: int, piece: int, position: int) -> _Course:
         if piece == PAD:
             return course
-        rule, credits_ = self._forced.get((hypothesis, position), (None, {}))
+        rule, credits_ = self._credits.get((hypothesis, position), (None, {}))
         begun = () if rule is None else rule.begins
         if self._step < terms.num_given:
             rules = terms.rules
@@ -354,6 +433,7 @@ class DictionaryRestriction(Restriction):
         self._sentences = [self._sentences[sentence] for sentence in sentences.tolist()]
         self._courses = [self._courses[sentence] for sentence in sentences.tolist()]
         self._last = self._last[sentences]
+        self._markless = self._markless[sentences]
 
     def _ended(self, hypothesis: int, position: int, piece: int) -> _Course | None:
         """The course of a hypothesis after its last piece."""
@@ -382,6 +462,11 @@ def _hold_to(logp: Floats, positions: Sequence[int]) -> None:
     if (logp[is_allowed] == -np.inf).all():
         logp[is_allowed] = FAR_JUMP_LOGP
     logp[~is_allowed] = -np.inf
+
+
+def _asked_pieces(terms: TermSentence, rule: Rule) -> Sequence[int]:
+    """Pieces whose log-probabilities a rule needs, whether they are among the best or not."""
+    return rule.pieces or (terms.draft_words if rule.starts_word else ())
 
 
 def _join_rules(rules: list[tuple[Rule, list[float]]]) -> tuple[Rule, list[float]]:
