@@ -169,8 +169,9 @@ def _system_links(shop: Workshop, name: str, row: AlignmentRow) -> list[Alignmen
         if not (model / WEIGHTS_FILE).is_file():
             where = model.resolve().relative_to(row.runs.resolve().parent)
             raise MissingCellError(f"`{where}` is not trained")
-    if row.corpus is not None and not (row.corpus / "corpus.json").is_file():
-        raise MissingCellError(f"the corpus `{row.corpus.name}` is not prepared")
+    for corpus in row.corpora:
+        if not (corpus / "corpus.json").is_file():
+            raise MissingCellError(f"the corpus `{corpus.name}` is not prepared")
     one, other = (row.data / "gold-alignments" / f"{row.gold}.{language}" for language in (row.gold[:2], row.gold[2:]))
     source, target = (other, one) if row.is_transposed else (one, other)
     output = row.runs / "systems" / f"{name.split('/')[1]}.links"
@@ -182,14 +183,14 @@ def _system_links(shop: Workshop, name: str, row: AlignmentRow) -> list[Alignmen
             model=row.model,
             output=output,
             reverse_model=row.reverse_model,
-            corpus=row.corpus,
+            corpora=list(row.corpora),
             is_tokenised=True,
             workers=shop.workers,
         )
         return {}
 
     stamps = [[hash_file(model / WEIGHTS_FILE) for model in models], fingerprints(ALIGNING)]
-    stamps += [] if row.corpus is None else [[hash_file(Layout(row.corpus).priors)]]
+    stamps += [[hash_file(Layout(corpus).priors) for corpus in row.corpora]] if row.corpora else []
     shop.stages(row.runs / "stages").run(name.replace("/", "-"), stamps, [output], work)
     links = read_alignments(output)
     return [alignment.transposed() for alignment in links] if row.is_transposed else list(links)

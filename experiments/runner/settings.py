@@ -104,12 +104,17 @@ class AlignmentRow(Settings):
     """Or a trained system's folder, which aligns the gold pairs."""
     reverse_model: Path | None = None
     """A system for the other direction; the two are symmetrised."""
-    corpus: Path | None = None
-    """A prepared corpus: the statistical aligner, with what it learned there, has a say beside the system."""
+    corpora: tuple[Path, ...] = ()
+    """Prepared corpora: the statistical aligner, with what it learned there, has a say beside the system."""
     is_transposed: bool = False
     """The model translates the gold set's target into its source."""
 
-    _paths = field_validator("data", "runs", "model", "reverse_model", "corpus")(relative_to_file)
+    _paths = field_validator("data", "runs", "model", "reverse_model")(relative_to_file)
+
+    @field_validator("corpora")
+    @classmethod
+    def _corpora(cls, paths: tuple[Path, ...], info: ValidationInfo) -> tuple[Path | None, ...]:
+        return tuple([relative_to_file(path, info) for path in paths])
 
     @model_validator(mode="after")
     def _one_aligner(self) -> Self:

@@ -48,11 +48,13 @@ def align(
             show_default=False,
         ),
     ] = None,
-    corpus: Annotated[
-        Path | None,
+    corpora: Annotated[
+        list[Path] | None,
         typer.Option(
+            "--corpus",
             help="A corpus that `alidade prepare` has aligned with eflomal: with what it learned there, eflomal aligns "
-            "the pairs in both directions, and decides together with the model.",
+            "the pairs in both directions, and decides together with the model. Repeatable: corpora with other "
+            "vocabularies are further opinions.",
             show_default=False,
         ),
     ] = None,
@@ -126,7 +128,7 @@ def align(
         None if reverse_model is None else Translator(reverse_model, batch_size=batch_size, threads=threads, **changes)
     )
     if sharing.are_given:
-        if corpus is not None:
+        if corpora:
             raise AlidadeError("eflomal aligns all pairs in one process: give --corpus without --shards and --ray")
         fields = (source, source_field), (target, target_field), *[(path, "links") for path in others]
         columns = [Column.of([path], field) for path, field in fields]
@@ -138,7 +140,7 @@ def align(
         read_pairs(source, target),
         forward,
         reverse_model=reverse,
-        links=_links_of_others(others, corpus, source, target, forward.languages, is_tokenised),
+        links=_links_of_others(others, corpora or [], source, target, forward.languages, is_tokenised),
         symmetrisation=symmetrisation,
         by=by,
         threshold=threshold,
@@ -158,7 +160,7 @@ def align(
 
 def _links_of_others(
     files: Sequence[Path],
-    corpus: Path | None,
+    corpora: Sequence[Path],
     source: Path,
     target: Path,
     languages: tuple[str, str],
@@ -171,7 +173,7 @@ def _links_of_others(
     from alidade.corpus.store import PreparedCorpus
 
     links = {str(path): read_alignments(path) for path in files}
-    if corpus is not None:
+    for corpus in corpora:
         opened = PreparedCorpus.open(corpus)
         drawn = links_like_corpus(opened, read_pairs(source, target), languages, is_tokenised=is_tokenised)
         copies = itertools.tee(drawn, 2 * DRAWINGS)
