@@ -231,8 +231,10 @@ class _BatchSearch:
         """Trace the hypotheses of the sentences that end in this step; nothing of them lives on."""
         end_scores, end_logp = candidates.ends()
         beam_scores = beam.scores.tolist()
-        if self._endings.may_finish(self._step, beam_scores, end_scores.max(axis=1).tolist()):
-            self._endings.note(self._step, beam.ranked_with(self._ends(end_scores, end_logp)), self._settle)
+        finishing = self._endings.finishing(self._step, beam_scores, end_scores.max(axis=1).tolist())
+        if finishing:
+            ends = self._ends(end_scores, end_logp).of(finishing)
+            self._endings.note(self._step, finishing, beam.of(finishing).ranked_with(ends), self._settle)
         if self._settings.stopping == "shrinking":
             self._endings.leave_places_empty(beam.scores)
             beam_scores = beam.scores.tolist()

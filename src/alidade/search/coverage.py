@@ -82,8 +82,10 @@ class Coverage:
         positions = beam.positions if self._stand_ins is None else pick(self._stand_ins, beam.positions)
         self._furthest = np.maximum(pick(self._furthest, beam.parents), positions)
         self._back = pick(self._back, beam.parents)
-        np.put_along_axis(self._back, pick(self._last, beam.parents)[:, :, None], self._return_gain, axis=2)
-        np.put_along_axis(self._back, positions[:, :, None], 0, axis=2)
+        of_hypotheses = self._back.reshape(-1, self._back.shape[2])
+        numbers = np.arange(len(of_hypotheses))
+        of_hypotheses[numbers, pick(self._last, beam.parents).ravel()] = self._return_gain
+        of_hypotheses[numbers, positions.ravel()] = 0
         self._last = positions
 
     def keep(self, sentences: Ints) -> None:

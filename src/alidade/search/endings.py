@@ -152,25 +152,26 @@ class Endings:
     def best(self, sentence: int) -> list[Ending]:
         return self._of_sentence[sentence].best()
 
-    def may_finish(self, step: int, beam_scores: Scores, best_end_scores: Sequence[float]) -> bool:
-        """Whether some hypothesis may finish in this step.
+    def finishing(self, step: int, beam_scores: Scores, best_end_scores: Sequence[float]) -> list[int]:
+        """The rows in the grid of the sentences that have hypotheses which finish in this step.
 
         beam_scores: of the next beam, the best first; best_end_scores: of the best `</s>` of each sentence.
         """
-        return any(
-            step + 1 >= self._of_sentence[sentence].max_length or best_end_scores[row] > beam_scores[row][-1]
+        return [
+            row
             for row, sentence in self.live.items()
-        )
+            if best_end_scores[row] > beam_scores[row][-1] or step + 1 >= self._of_sentence[sentence].max_length
+        ]
 
-    def note(self, step: int, ranked: list[list[Extension]], settle: Settle) -> None:
-        """Take note of what finishes in this step; ranked: the K best of all candidates of each sentence.
+    def note(self, step: int, rows: Sequence[int], ranked: list[list[Extension]], settle: Settle) -> None:
+        """Take note of what finishes in this step; ranked: the K best of all candidates of the sentences in these rows.
 
         settle: what is remembered of a hypothesis, and what it was credited with, by its row and
         cell in the grid, its last position and its last piece.
         """
-        for row, sentence in self.live.items():
-            endings = self._of_sentence[sentence]
-            for extension in ranked[row][: endings.num_places]:
+        for row, extensions in zip(rows, ranked, strict=True):
+            endings = self._of_sentence[self.live[row]]
+            for extension in extensions[: endings.num_places]:
                 score, parent, piece, position = extension[:4]
                 if score > -math.inf and (piece == EOS or step + 1 >= endings.max_length):
                     endings.add(step, extension, *settle(row, parent, position, piece))

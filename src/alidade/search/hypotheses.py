@@ -115,6 +115,10 @@ class Beam(NamedTuple):
     lexical_logp: Floats
     alignment_logp: Floats
 
+    def of(self, sentences: list[int]) -> Beam:
+        """Those of some sentences."""
+        return self if len(sentences) == len(self.scores) else Beam._make(field[sentences] for field in self)
+
     def ranked_with(self, others: Beam) -> list[list[Extension]]:
         """The K best of both for each sentence."""
         order = rank(np.concatenate([self.scores, others.scores], axis=1))[:, : self.scores.shape[1]]
