@@ -114,8 +114,8 @@ LINES = (
     ),
     Line(
         "Alignment error, Romanian–English",
-        ("alignment/roen-assisted", entry("error_rate")),
-        ("alignment/roen-eflomal-pieces", entry("error_rate")),
+        ("alignment/roen-shipped-with-eflomal", entry("error_rate")),
+        ("alignment/roen-eflomal-pieces-all", entry("error_rate")),
         "eflomal",
     ),
     Line("Lossless pruning, speed-up", ("pruning/enro", speed_up("exact")), "1.0 no pruning"),
