@@ -12,7 +12,7 @@ from alidade.cli import app
 from alidade.config import SearchSettings
 from alidade.errors import AlidadeError
 from alidade.evaluation.metrics import corpus_bleu, tokenisation_of_language, tokenisation_of_text
-from alidade.evaluation.tuning import DevSet, best_of, check_writable, spread_evenly, try_settings, tune
+from alidade.evaluation.tuning import AS_GOOD, DevSet, Trial, best_of, check_writable, spread_evenly, try_settings, tune
 from alidade.model_folder import load_search_settings
 from small_folders import make_folder
 
@@ -42,6 +42,17 @@ def test_a_baseline_has_only_its_length_normalisation() -> None:
 def test_coverage_is_not_tried_if_nothing_is_known_of_it() -> None:
     trials = list(try_settings(landscape, SearchSettings(), is_assisted=True, knows_skips=False))
     assert {trial.settings.coverage_weight for trial in trials} == {0.0}
+
+
+def test_of_settings_that_are_as_good_the_one_with_the_surest_links_is_taken() -> None:
+    def trial(weight: float, normalisation: float, bleu: float) -> Trial:
+        settings = SearchSettings(alignment_weight=weight, length_normalisation=normalisation)
+        return Trial(settings, bleu)
+
+    low, high, worse = trial(0.2, 1.0, 30.0), trial(0.3, 1.0, 30.0 - AS_GOOD / 2), trial(0.5, 1.0, 30.0 - AS_GOOD * 2)
+    assert best_of([low, high, worse]) == high
+    assert best_of([low, worse]) == low
+    assert best_of([trial(0.3, 0.8, 30.0 - AS_GOOD), low, high]) == high  # the best of that weight
 
 
 @pytest.mark.parametrize("is_assisted", [True, False])

@@ -26,8 +26,9 @@ def tune(
 ) -> None:
     """Pick the weights of the alignment model and of coverage, and the length normalisation, on dev data.
 
-    Translates the dev sentences with some two dozen settings, takes those with the best BLEU and saves them in the
-    model folder's search.json, where `alidade translate` finds them. Example:
+    Translates the dev sentences with some two dozen settings, takes those with the best BLEU (of those within 0.1 of
+    it, the highest alignment weight: links are surer) and saves them in the model folder's search.json, where
+    `alidade translate` finds them. Example:
 
         alidade tune --model run/system --source dev.en --target dev.de
 

@@ -31,6 +31,9 @@ long (experiments/LOG.md)."""
 
 
 COVERAGE_WEIGHTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
+AS_GOOD = 0.1
+"""What is within so much BLEU of the best is as good, on a few hundred sentences. Of such settings the one with the
+highest alignment weight is taken: words point more surely there (tags follow them), and fewer positions are tried."""
 START_OF_COVERAGE = 0.15
 """Where the search begins: without coverage the best alignment weight is another one, and not the best of all."""
 
@@ -94,8 +97,10 @@ def tune(
 
 
 def best_of(trials: Sequence[Trial]) -> Trial:
-    """The trial with the best BLEU, the first of several."""
-    return max(trials, key=lambda trial: trial.bleu)
+    """Of the trials that are as good as the best, the one with the highest alignment weight, and of those the best."""
+    most = max(trial.bleu for trial in trials)
+    as_good = [trial for trial in trials if trial.bleu >= most - AS_GOOD]
+    return max(as_good, key=lambda trial: (trial.settings.alignment_weight, trial.bleu))
 
 
 def try_settings(
