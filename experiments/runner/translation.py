@@ -9,6 +9,7 @@ from typing import Any
 from alidade.cli.translate import translate
 from alidade.evaluation.metrics import compare_translations, corpus_bleu, score_translations
 from alidade.io import aside_name, hash_file, read_lines
+from alidade.model_folder import SEARCH_FILE
 from runner.results import TRANSLATING, fingerprints
 from runner.settings import TaskSettings, TranslationRow
 from runner.systems import ReadySystem, Workshop, make_system
@@ -87,7 +88,7 @@ def translate_set(shop: Workshop, task: TaskSettings, system: ReadySystem, name:
         aside_name(output).replace(output)
         return {}
 
-    inputs = [system.fingerprint, hash_file(source), fingerprints(TRANSLATING)]
+    inputs = [system.fingerprint, hash_file(system.folder / SEARCH_FILE), hash_file(source), fingerprints(TRANSLATING)]
     done = shop.stages(system.work / "stages").run(f"translate-{name}", inputs, [output], work)
     return Translated(output, done.fingerprint, done.seconds)
 
