@@ -31,9 +31,10 @@ other model is named.
 
 ## Trained on
 
-{num_pairs:,} pairs, as `experiments/enro/prepare.toml` takes them, everyday sentences and captions three times; at last
+{num_pairs:,} pairs, as `experiments/enro/prepare.toml` takes them, everyday sentences and captions three times; then
 with `prepare-everyday.toml`, in which everyday sentences count eight times, captions five times, and manuals in part,
-and with alignment heads that are off in three of ten batches:
+at last with `prepare-news.toml`, in which encyclopaedia and parliament count six times, and with alignment heads that
+are off in three of ten batches:
 
 - messages of free software: Debian's catalogues, LibreOffice, Firefox, Mozilla, odoo, QGIS, MediaWiki, WordPress,
   LineageOS, OsmAnd, Discourse, Decidim, OpenStreetMap, lichess, calibre, games and others, under the free-software

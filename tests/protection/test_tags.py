@@ -251,7 +251,7 @@ CASES: list[tuple[str, Gloss]] = [
         },
     ),
     ("Save the file.<br/>Then close the window.", {"Then": "apoi|atunci|dupa|ulterior"}),
-    ("Before you leave,<br>turn off the computer.", {"turn": "opr|inchi|sting"}),
+    ("Before you leave,<br>turn off the computer.", {"turn": "opr|inchi|sting|dezactiv"}),
     ('The picture <img src="a.png"/> shows a house.', {"shows": "arat|afis|prezint|reprezint"}),
     ('Wait <x id="7"/>until the light is green.', {"until": "pan"}),
     (
