@@ -66,11 +66,19 @@ def main() -> None:
         shares = [f"{key}: {speed:,.0f} ({speed / figures[PEER][key]:.2f})" for key, speed in row.items()]
         print(f"{name:24}" + "   ".join(shares))
     if options.record:
-        isa = os.environ.get("CT2_FORCE_CPU_ISA", "")
-        command = f"{'CT2_FORCE_CPU_ISA=' + isa + ' ' if isa else ''}python benchmarks/translation.py --input dev.en"
-        command += f" --shape {options.shape}" if options.shape else ""
         rounded = {name: {key: round(speed) for key, speed in row.items()} for name, row in figures.items()}
-        record(options.record, rounded, depends_on=TRANSLATING, command=command)
+        record(options.record, rounded, depends_on=TRANSLATING, command=command_of(options))
+
+
+def command_of(options: argparse.Namespace) -> str:
+    """What was called, with the names of files and systems for wherever they were."""
+    isa = os.environ.get("CT2_FORCE_CPU_ISA", "")
+    words = [f"CT2_FORCE_CPU_ISA={isa}"] if isa else []
+    words += ["python benchmarks/translation.py", f"--input {options.input.name}"]
+    folders = {"plain": options.plain, "system": options.system}
+    words += [f"--{name} {folder.resolve().parent.name}" for name, folder in folders.items() if folder is not None]
+    words += [f"--shape {options.shape}"] if options.shape else []
+    return " ".join([*words, f"--limit {options.limit}", f"--repeats {options.repeats}"])
 
 
 def parse_arguments() -> argparse.Namespace:
