@@ -100,7 +100,7 @@ def give_term(page: Page) -> None:
 def look_at_alternatives(page: Page) -> None:
     last = page.locator("#text-t-0 [data-i]").count() - 2
     page.locator("#text-t-0 [data-i]").nth(last).click()
-    page.locator(".menu .share").nth(3).wait_for()
+    page.locator(".menu .share").nth(1).wait_for()
 
 
 def review(page: Page, address: str) -> None:
@@ -112,7 +112,7 @@ def review(page: Page, address: str) -> None:
     page.locator("#segment0-t-0 .w").first.wait_for()
     page.keyboard.press("Control+Enter")
     page.get_by_text("Enter the password for the archive").wait_for()
-    page.locator("#segment0-t-0 [data-i='2']").hover()
+    page.locator("#segment0-t-0 [data-i='5']").hover()
     page.locator(".lit").first.wait_for()
 
 
