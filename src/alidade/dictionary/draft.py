@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from alidade.dictionary.matching import Form, Match
-from alidade.dictionary.rules import FINAL_MARKS, SHORT_WORD, Use, WordBorders
+from alidade.dictionary.rules import SHORT_WORD, Use, WordBorders
+from alidade.text.sentences import SENTENCE_ENDS
 from alidade.text.stems import have_common_stem
 from alidade.text.subwords import Encoding
 
@@ -164,7 +165,7 @@ class Draft:
 
 
 def _has_final_mark(text: str) -> bool:
-    return any(mark in text for mark in FINAL_MARKS)
+    return not SENTENCE_ENDS.isdisjoint(text)
 
 
 def places_of(form: Form, target: Encoding) -> Iterator[range]:

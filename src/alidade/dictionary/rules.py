@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from alidade.dictionary.matching import Form, Match, Pieces
+from alidade.text.sentences import SENTENCE_ENDS
 from alidade.text.stems import MIN_STEM, bare_word, have_common_stem
 from alidade.text.subwords import SPACE, Subwords
 from alidade.text.vocabulary import UNK
@@ -26,7 +27,7 @@ _SPACELESS_LANGUAGES = ("zh", "ja", "th", "lo", "km", "my")
 
 SHORT_WORD = 3
 """Words of so many letters may be articles or prepositions, and stand for nothing alone."""
-FINAL_MARKS = (".", "!", "?", "…", "...", "。", "！", "？")
+FINAL_MARKS = SENTENCE_ENDS | {"..."}
 ECHO_DISTANCE = 2
 """From so many source pieces before a match no word of its form's stem is written."""
 
