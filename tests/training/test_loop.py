@@ -60,6 +60,17 @@ def test_a_second_stage_starts_at_the_baseline(lexicon_corpus: Path, tmp_path: P
     assert second["lexical.perplexity"] == first["lexical.perplexity"]
 
 
+def test_a_plain_transformer_goes_on_from_an_assisted_one(lexicon_corpus: Path, tmp_path: Path) -> None:
+    assisted = train(run_config(tmp_path / "assisted", lexicon_corpus, lexical=ALIGNED, steps=4))
+    train(run_config(tmp_path / "plain", lexicon_corpus, init_from=assisted, learning_rate=1e-30, steps=1))
+    plain = final_weights(tmp_path / "plain")
+    heads = {name for name in read_weights(assisted) if name not in plain}
+    assert heads
+    assert all("alignment_heads" in name for name in heads)
+    for name, weight in plain.items():
+        np.testing.assert_allclose(weight, read_weights(assisted)[name], rtol=1e-6, err_msg=name)
+
+
 def test_a_frozen_role_keeps_its_weights(lexicon_corpus: Path, tmp_path: Path) -> None:
     joint = {"lexical": ALIGNED, "alignment": JUMPS | {"encoder": "lexical"}}
     start = train(run_config(tmp_path / "lexical", lexicon_corpus, lexical=ALIGNED, steps=4))

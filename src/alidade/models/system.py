@@ -222,11 +222,13 @@ def load_weights(system: System, path: Path) -> None:
 def initialise_from(system: System, path: Path) -> None:
     """Start from another folder's weights: the second stage of training (paper, section 3.3).
 
-    Every weight of the folder must have its place here; weights that the folder does not have (alignment heads, a
-    role that it lacks) stay as they were drawn.
+    Every weight of the folder must have its place here, except for alignment heads when a plain transformer goes on
+    from an assisted one; weights that the folder does not have (alignment heads, a role that it lacks) stay as they
+    were drawn.
     """
-    weights = read_weights(path)
     parameters = dict(system.named_parameters())
+    has_heads = any(map(_is_of_heads, parameters))
+    weights = {name: weight for name, weight in read_weights(path).items() if has_heads or not _is_of_heads(name)}
     for name, weight in weights.items():
         if name not in parameters:
             raise AlidadeError(f"init_from {path}: it has the weight {name}, which the model to train does not have")
@@ -236,3 +238,7 @@ def initialise_from(system: System, path: Path) -> None:
                 f"{list(parameters[name].shape)} here; give both models the same sizes"
             )
         parameters[name].copy_(torch.from_numpy(weight))
+
+
+def _is_of_heads(name: str) -> bool:
+    return ".alignment_heads." in name
