@@ -67,7 +67,7 @@ class PartSearch:
         A dictionary only takes translations away: the best of all, if it obeys, is the best of those that do.
         """
         found = self._search_parts([replace(part, matches=()) for part in parts], num_best, beam_size)
-        drafts = [self._draft(one[0]) for one in found]
+        drafts = [self._draft(one[0], part.matches) for one, part in zip(found, parts, strict=True)]
         again = [number for number, part in enumerate(parts) if drafts[number].disobeyed(part.matches)]
         restricted = iter(
             self._search_parts([replace(parts[number], draft=drafts[number]) for number in again], num_best, beam_size)
@@ -77,16 +77,17 @@ class PartSearch:
             for number, (part, one) in enumerate(zip(parts, found, strict=True))
         ]
 
-    def _draft(self, translation: Translation) -> Draft:
+    def _draft(self, translation: Translation, matches: Sequence[Match]) -> Draft:
         attention = translation.attention
-        positions = translation.positions
-        if not self.system.lexical.is_assisted and attention is not None:
-            positions = tuple(attended_positions(attention))
-        return Draft(translation.target, positions)
+        if not matches or attention is None:
+            return Draft(translation.target, translation.positions)
+        if not self.system.lexical.is_assisted:
+            return Draft(translation.target, tuple(attended_positions(attention)))
+        return Draft(translation.target, translation.positions).looking_at(matches, attention)
 
     def _obeying(self, part: Part, translations: Sequence[Translation]) -> list[Translation]:
         """Those that obey the dictionary, with what they use of it."""
-        drafts = [(one, self._draft(one)) for one in translations]
+        drafts = [(one, self._draft(one, part.matches)) for one in translations]
         return [
             replace(one, matches=part.matches, uses=draft.uses(part.matches))
             for one, draft in drafts

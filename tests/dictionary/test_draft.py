@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -120,6 +121,40 @@ def test_the_word_that_an_entry_replaces() -> None:
     alone = Draft(replace(encode("discul este", 1), ids=(7, 8)), (1, 2))
     assert alone.replaced([match(0, "volum")], BORDERS) == {7, 9}, "and no word of its stem"
     assert Draft(encode("de ba"), (1, 1, 2, 2)).replaced([match(0, "bo")], BORDERS) == set(), "too short to tell"
+
+
+def test_a_word_that_points_before_a_match_and_attends_to_it_translates_it() -> None:
+    """As in "a kid is playing", "un copil cântă" with "cântă" at "is"."""
+    draft = Draft(encode("un copil cântă", pieces_a_word=1), (1, 2, 3))
+    attention = np.array([[0, 8, 1, 1, 0, 0], [0, 1, 7, 1, 1, 0], [0, 0, 0, 5, 4, 1]], dtype=np.float32)
+    playing = match(3, "joacă")
+    looking = draft.looking_at([playing], attention)
+    assert looking.positions == (1, 2, 4)
+    assert draft.translated([playing]) == set()
+    assert looking.translated([playing]) == {0}
+    assert draft.looking_at([match(3, "joacă"), match(2, "este")], attention) == draft, "it has a match of its own"
+    assert draft.looking_at([match(1, "fată")], attention) == draft, "something points at it"
+    attention[2] = [0, 0, 0, 8, 1, 1]
+    assert draft.looking_at([playing], attention) == draft, "it does not look there"
+    after = Draft(draft.target, (1, 2, 4))
+    attention[2] = [0, 0, 0, 4, 5, 1]
+    assert after.looking_at([match(2, "este")], attention) == after, "it points beyond"
+
+
+@given(drafts(), st.data())
+def test_only_matches_that_nothing_points_at_get_a_word(
+    given_draft: tuple[Draft, list[Match], Encoding], data: st.DataObject
+) -> None:
+    draft, matches, source = given_draft
+    shares = st.lists(st.integers(1, 9), min_size=len(source) + 2, max_size=len(source) + 2)
+    attention = np.array([data.draw(shares) for _ in draft.positions], dtype=np.float32)
+    looking = draft.looking_at(matches, attention)
+    for before, after in zip(draft.positions, looking.positions, strict=True):
+        if before != after:
+            (moved_to,) = [one for one in matches if after in one.positions]
+            assert set(moved_to.positions).isdisjoint(draft.positions)
+            assert not any(before in one.positions for one in matches)
+    assert draft.translated(matches) <= looking.translated(matches)
 
 
 def test_words_that_translate_no_match() -> None:

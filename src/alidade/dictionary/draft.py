@@ -15,6 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
+
 from alidade.dictionary.matching import Form, Match
 from alidade.dictionary.rules import SHORT_WORD, Use, WordBorders
 from alidade.text.sentences import SENTENCE_ENDS
@@ -23,6 +26,9 @@ from alidade.text.subwords import Encoding
 
 MAY_AGREE = 2
 """So many words before an entry, an article and an adjective, say, may have to agree with it."""
+ATTENDS = 0.2
+"""A word with this share of its attention on source words to which nothing points, and which points to their left,
+translates them: nine of ten in English–Romanian drafts (experiments/LOG.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,29 @@ class Draft:
     target: Encoding
     positions: tuple[int, ...]
     """The source position of each target piece; for a baseline, where its attention is greatest."""
+
+    def looking_at(self, matches: Sequence[Match], attention: npt.NDArray[np.float32]) -> Draft:
+        """The same with a word for each match to which nothing points, if there is one that attends to it.
+
+        A word may point at what stands before its source word: "cântă" for "is playing" at "is". attention: (I, J + 2),
+        of each piece to all positions.
+        """
+        positions = list(self.positions)
+        matched = {position for match in matches for position in match.positions}
+        words = [self.target.pieces_of_word(n) for n, word in enumerate(self.target.words) if word.text.isalpha()]
+        for match in matches:
+            if not set(match.positions).isdisjoint(positions):
+                continue
+            own = attention[:, match.positions].sum(axis=1) / attention.sum(axis=1)  # (I,)
+            candidates = [
+                (float(own[pieces].mean()), pieces)
+                for pieces in words
+                if all(positions[piece] < match.positions.start and positions[piece] not in matched for piece in pieces)
+            ]
+            share, best = max(candidates, key=lambda candidate: candidate[0], default=(0.0, range(0)))
+            if share >= ATTENDS:
+                positions[best.start : best.stop] = [match.positions[-1]] * len(best)
+        return replace(self, positions=tuple(positions))
 
     def final_marks(self, source: Encoding) -> list[int]:
         """The positions of the source's punctuation that it translates by the mark it ends with, if it does."""
