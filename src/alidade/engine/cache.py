@@ -48,23 +48,27 @@ class Ancestors:
         sentence needs any more.
         """
         self.step += 1
-        beam_size = parents.shape[1]
         self.mask = pick(self.mask, parents)
-        is_needed = self.mask.max(axis=1) == 0  # (B, n)
-        num_needed = int(np.count_nonzero(is_needed, axis=1).max())
-        missing = num_needed + beam_size - is_needed.shape[1]
-        if missing > 0:
-            self.mask, is_needed = self._grow(missing + -missing % ROOM, is_needed)
-        slots = np.argsort(is_needed, axis=1, kind="stable")[:, :beam_size]
-        self.mask[np.arange(len(slots))[:, None], np.arange(beam_size), slots] = 0.0
+        num_sentences, beam_size, _ = self.mask.shape
+        while (slots := self._free_slots(beam_size)) is None:
+            self._grow(beam_size)
+        of_hypotheses = self.mask.reshape(num_sentences * beam_size, -1)
+        of_hypotheses[np.arange(len(of_hypotheses)), slots.ravel()] = 0.0
         return slots
 
-    def _grow(self, more: int, is_needed: Bools) -> tuple[Floats, Bools]:
-        """The mask and what is needed, with so many more slots."""
-        return (
-            np.pad(self.mask, ((0, 0), (0, 0), (0, more)), constant_values=MASKED),
-            np.pad(is_needed, ((0, 0), (0, more))),
-        )
+    def _free_slots(self, count: int) -> Ints | None:
+        """So many slots of each sentence that are in no hypothesis's history, or None if one has not as many."""
+        in_use = self.mask.max(axis=1)  # (B, n): MASKED where a slot is free, else 0
+        slots: Ints = in_use.argsort(axis=1, kind="stable")[:, :count]
+        is_there = slots.shape[1] == count and pick(in_use, slots[:, -1:]).max() < 0
+        return slots if is_there else None
+
+    def _grow(self, more: int) -> None:
+        """Make room for so many more slots, at the least."""
+        mask = self.mask
+        room = mask.shape[2] + more + -more % ROOM
+        self.mask = np.full((*mask.shape[:2], room), MASKED, dtype=np.float32)
+        self.mask[:, :, : mask.shape[2]] = mask
 
     def keep(self, sentences: Ints) -> None:
         self.mask = self.mask[sentences]

@@ -58,7 +58,8 @@ class Embedding:
 
     def step(self, pieces: Ints, position: int) -> Floats:
         """(B, K) -> (B, K, D), all at one position."""
-        embedded: Floats = self._table[pieces] + self._until(position + 1)[position]
+        embedded: Floats = self._table.take(pieces, axis=0)
+        embedded += self._until(position + 1)[position]
         return embedded
 
     def _until(self, length: int) -> Floats:
