@@ -81,16 +81,16 @@ class TableLexicalState(TableState):
     def advance(self, pieces: Ints) -> None:
         self.read(pieces)
         self.rows = []
+        self.attentions: list[Floats] = []
 
     def evaluate(self, hypotheses: Ints, positions: Ints, num_best: int, asked: Asked) -> RowPieces:
         assert hypotheses.tolist() == sorted(hypotheses.tolist())
         rows = list(zip(hypotheses.tolist(), positions.tolist(), strict=True))
         self.rows += rows
         pasts = [(*self._past(hypothesis), position) for hypothesis, position in rows]
-        self._attention = np.zeros((len(rows), self.num_positions), dtype=np.float32)
-        for row, past in enumerate(pasts):
+        for past in pasts:
             attention = self.model.attention(*past)
-            self._attention[row, : len(attention)] = attention
+            self.attentions.append(np.pad(attention, (0, self.num_positions - len(attention))))
         return row_pieces(np.stack([self.model.logits(*past) for past in pasts]), num_best, asked)
 
     def given_logp(self, hypotheses: Ints, positions: Ints, pieces: Ints) -> Floats:
@@ -100,8 +100,8 @@ class TableLexicalState(TableState):
         sentence, cell = divmod(hypothesis, self.num_hypotheses)
         return self.sources[sentence], self.pasts[sentence][cell]
 
-    def attention(self) -> Floats:
-        return self._attention
+    def attention(self, rows: Ints) -> Floats:
+        return np.stack(self.attentions)[rows]
 
     def commit(self, rows: Ints, parents: Ints) -> None:
         beam = [[self.rows[row] for row in of_sentence] for of_sentence in rows.tolist()]

@@ -32,12 +32,14 @@ class WordByWordState:
 
     def advance(self, pieces: Ints) -> None:
         self.step += 1
+        self.rounds: list[Ints] = []
 
     def evaluate(self, hypotheses: Ints, positions: Ints, num_best: int, asked: Asked) -> RowPieces:
         source = self.source[hypotheses // self.num_hypotheses]
         ends = np.argmax(source == EOS, axis=1)
-        self.pointed = positions if self.is_assisted else np.minimum(self.step, ends)
-        words = source[np.arange(len(source)), self.pointed]
+        pointed = positions if self.is_assisted else np.minimum(self.step, ends)
+        self.rounds.append(pointed)
+        words = source[np.arange(len(source)), pointed]
         translations = np.where(words == EOS, EOS, words + OFFSET)
         logits = np.zeros((len(source), VOCABULARY), dtype=np.float32)
         logits[:, POSSIBLE] = math.log(2 * VOCABULARY)
@@ -47,9 +49,9 @@ class WordByWordState:
     def given_logp(self, hypotheses: Ints, positions: Ints, pieces: Ints) -> Floats:
         return self.evaluate(hypotheses, positions, 1, Asked(np.arange(len(pieces)), pieces)).asked_logp
 
-    def attention(self) -> Floats:
-        attention = np.zeros((len(self.pointed), self.source.shape[1]), dtype=np.float32)
-        attention[np.arange(len(self.pointed)), self.pointed] = 1.0
+    def attention(self, rows: Ints) -> Floats:
+        pointed = np.concatenate(self.rounds)[rows]
+        attention: Floats = (np.arange(self.source.shape[1]) == pointed[..., None]).astype(np.float32)
         return attention
 
     def commit(self, rows: Ints, parents: Ints) -> None:

@@ -84,6 +84,7 @@ class RandomWalk:
         for hypotheses, positions in rounds:
             self.compare_rows(hypotheses, positions)
         hypotheses, positions = (np.concatenate(parts) for parts in zip(*rounds, strict=True))
+        self.compare_attention(len(hypotheses))
         rows = self.draw_beam(hypotheses)  # (B, K)
         parents = hypotheses[rows] % self.pieces.shape[1]
         for walk in (self.engine, self.reference):
@@ -119,9 +120,14 @@ class RandomWalk:
         assert (found.pieces >= NUM_SPECIAL).all()
         np.testing.assert_allclose(found.end_logp, expected.end_logp, atol=TOLERANCE, rtol=0)
         np.testing.assert_allclose(found.asked_logp, expected.asked_logp, atol=TOLERANCE, rtol=0)
-        np.testing.assert_allclose(
-            self.engine.lexical.attention(), self.reference.lexical.attention(), atol=TOLERANCE, rtol=0
+
+    def compare_attention(self, num_rows: int) -> None:
+        """Of the rows of all rounds."""
+        found, expected = (
+            walk.lexical.attention(np.arange(num_rows)[:, None]) for walk in (self.engine, self.reference)
         )
+        assert found.shape == (num_rows, 1, self.source.shape[1])
+        np.testing.assert_allclose(found, expected, atol=TOLERANCE, rtol=0)
 
     def draw_rows(self) -> tuple[Ints, Ints]:
         """Up to three rows a hypothesis, none for most of them, and at least one for the first of each sentence."""

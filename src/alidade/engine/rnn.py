@@ -225,6 +225,8 @@ class LexicalRnnState:
         self._fed: Floats = np.zeros_like(mean)
         """(N, D): a_{i-1}"""
         self._features: list[Floats] = []
+        self._attention: list[Floats] = []
+        """Of the rows of this step, in each round."""
 
     def advance(self, pieces: Ints) -> None:
         """The LSTM and the energies without a bias, once a hypothesis."""
@@ -244,6 +246,7 @@ class LexicalRnnState:
         )
         self._energies = energies.reshape(-1, energies.shape[2])
         self._features.clear()
+        self._attention.clear()
 
     def evaluate(self, hypotheses: Ints, positions: Ints, num_best: int, asked: Asked) -> RowPieces:
         return self._model.output(self._row_features(hypotheses, positions), num_best, asked)
@@ -270,12 +273,12 @@ class LexicalRnnState:
         attention, features = model.features(inputs, ["attention", "features"])
         if model.is_assisted:
             attention[np.arange(len(positions)), positions] += 1.0
-        self._attention: Floats = attention
+        self._attention.append(attention)
         self._features.append(features)
         return features
 
-    def attention(self) -> Floats:
-        return self._attention
+    def attention(self, rows: Ints) -> Floats:
+        return np.concatenate(self._attention)[rows]
 
     def commit(self, rows: Ints, parents: Ints) -> None:
         first = np.arange(len(parents))[:, None] * self._num_hypotheses

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -278,6 +279,21 @@ class _RowStep(_Step):
         return Value(self.graph.Gather(self.graph.reshape(x, -1, self.model.shape.width), self._cells))
 
 
+class _Round(NamedTuple):
+    """Rows that were evaluated together."""
+
+    pasts: Ints
+    """(R,) whose history each one goes on with."""
+    positions: Ints
+    """(R,)"""
+    read: Floats
+    """(R, row layers * 3 * D): what the layers that work once a row have read."""
+    attention: Floats
+    """(N * G, S): theirs, in the grid."""
+    cells: Ints
+    """(R,) where each row stands in it."""
+
+
 class LexicalState:
     """The decoder's memory of a beam.
 
@@ -294,11 +310,8 @@ class LexicalState:
         self._shared_history = self._history
         if self._same_pieces:
             self._shared_history = History(model.shape, range(model.num_shared), num_sentences)
-        self._rounds: list[Floats] = []
-        """What the layers that work once a row have read in this step, in each round of rows."""
-        self._attended: tuple[Ints, Ints, tuple[Floats, Ints] | None]
-        """Of the rows evaluated last: their pasts, their positions, and the attention of the layers that work once a
-        row, (N, G, S), with the rows' places in it."""
+        self._rounds: list[_Round] = []
+        """Of this step, in an assisted model."""
 
     def advance(self, pieces: Ints) -> None:
         """Take in e_{i-1}, (B, K). An assisted model computes what no position changes; a baseline waits."""
@@ -337,7 +350,6 @@ class LexicalState:
             "source_cells": positions if len(self._memory.lengths) == 1 else sentences * source_length + positions,
             **{name: arrays[name] for name in model.aligned_names},
         }
-        self._attended = pasts, positions, None
         if model.row_layers:
             grid = Grid(sentences, len(self._memory.lengths))
             masks = self._history.mask
@@ -346,11 +358,13 @@ class LexicalState:
                 name: grid.of_lines(array) for name, array in self._inputs(model.row_layers, self._history).items()
             }
             inputs |= of_lines | {"mask": mask[:, None], "rows": grid.rows, "cells": grid.cells}
-            x, more_attention, read = model.features(inputs, HANDED_OUT)
-            self._attended = pasts, positions, (more_attention, grid.cells)
-            self._rounds.append(read)
+            x, attention, read = model.features(inputs, HANDED_OUT)
+            attention, cells = attention.reshape(-1, source_length), grid.cells
         else:
             (x,) = model.features(inputs)
+            read, attention = np.zeros((len(pasts), 0), np.float32), np.zeros((1, source_length), np.float32)
+            cells = np.zeros_like(pasts)
+        self._rounds.append(_Round(pasts, positions, read, attention, cells))
         return x
 
     def _inputs(self, layers: Iterable[int], history: History) -> dict[str, Array]:
@@ -363,33 +377,34 @@ class LexicalState:
             inputs[f"source_values_{number}"] = arrays[f"source_values_{number}"]
         return inputs
 
-    def attention(self) -> Floats:
+    def attention(self, rows: Ints) -> Floats:
         if not self._model.is_assisted:
-            return self._hypothesis_attention
-        pasts, positions, of_rows = self._attended
-        attention = self._hypothesis_attention.take(pasts, axis=0)
-        if of_rows is not None:
-            in_grid, cells = of_rows
-            rows = in_grid.reshape(-1, in_grid.shape[2])
-            attention += rows if len(in_grid) == 1 else rows.take(cells, axis=0)
-        attention[np.arange(len(positions)), positions] += len(self._model.assisted)
+            return self._hypothesis_attention.take(rows, axis=0)
+        all_ = self._all_rows()
+        attention = self._hypothesis_attention.take(all_.pasts.take(rows), axis=0)
+        attention += all_.attention.take(all_.cells.take(rows), axis=0)
+        of_rows = attention.reshape(-1, attention.shape[-1])
+        of_rows[np.arange(len(of_rows)), all_.positions.take(rows).ravel()] += len(self._model.assisted)
         return attention
 
+    def _all_rows(self) -> _Round:
+        """Those of all rounds of this step."""
+        if len(self._rounds) > 1:
+            sizes = np.cumsum([0, *[len(round_.attention) for round_ in self._rounds]])
+            moved = [round_._replace(cells=round_.cells + size) for round_, size in zip(self._rounds, sizes)]
+            self._rounds = [_Round._make(np.concatenate(parts) for parts in zip(*moved, strict=True))]
+        return self._rounds[0]
+
     def commit(self, rows: Ints, parents: Ints) -> None:
-        of_rows = self._read_of_rows(rows)
+        if not self._model.is_assisted:
+            self._history.commit(parents, pick(self._read, parents))
+            return
+        read_by_rows = self._all_rows().read.take(rows, axis=0)
         if self._same_pieces:
             self._shared_history.commit(np.zeros((len(parents), 1), dtype=np.int64), self._read)
-            self._history.commit(parents, of_rows)
+            self._history.commit(parents, read_by_rows)
             return
-        read: Floats = pick(self._read, parents)
-        self._history.commit(parents, read if not self._rounds else np.concatenate([read, of_rows], axis=2))
-
-    def _read_of_rows(self, rows: Ints) -> Floats:
-        """(B, K, row layers * 3 * D)"""
-        if not self._rounds:
-            return np.zeros((*rows.shape, 0), dtype=np.float32)
-        of_rows = self._rounds[0] if len(self._rounds) == 1 else np.concatenate(self._rounds)
-        return of_rows.take(rows, axis=0)
+        self._history.commit(parents, np.concatenate([pick(self._read, parents), read_by_rows], axis=2))
 
     def keep(self, sentences: Ints) -> None:
         self._memory = self._memory.keep(sentences)

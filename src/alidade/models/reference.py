@@ -122,17 +122,19 @@ class ReferenceLexicalState:
         self._role = role
         self._pasts = Pasts.start(source)
         self._row_positions: list[Ints] = []
+        self._attention: list[Floats] = []
 
     def advance(self, pieces: Ints) -> None:
         self._pasts = self._pasts.write(pieces)
         self._row_positions.clear()
+        self._attention.clear()
 
     @torch.inference_mode()
     def evaluate(self, hypotheses: Ints, positions: Ints, num_best: int, asked: Asked) -> RowPieces:
         self._row_positions.append(positions)
         batch = self._pasts.batch(hypotheses, positions)
         logp = torch.log_softmax(_last_logits(self._role.system, self._role.model, batch), dim=-1).numpy()
-        self._attention: Floats = self._role.model.attention(batch)[:, -1].numpy()  # type: ignore[operator]  # a model's method
+        self._attention.append(self._role.model.attention(batch)[:, -1].numpy())  # type: ignore[operator]  # a model's method
         best = NUM_SPECIAL + np.argsort(-logp[:, NUM_SPECIAL:], axis=1, kind="stable")[:, :num_best]
         return RowPieces(
             best, np.take_along_axis(logp, best, axis=1), logp[:, EOS].copy(), logp[asked.rows, asked.pieces]
@@ -141,8 +143,8 @@ class ReferenceLexicalState:
     def given_logp(self, hypotheses: Ints, positions: Ints, pieces: Ints) -> Floats:
         return self.evaluate(hypotheses, positions, 1, Asked(np.arange(len(pieces)), pieces)).asked_logp
 
-    def attention(self) -> Floats:
-        return self._attention
+    def attention(self, rows: Ints) -> Floats:
+        return np.concatenate(self._attention)[rows]
 
     def commit(self, rows: Ints, parents: Ints) -> None:
         self._pasts = self._pasts.extend(parents, np.concatenate(self._row_positions)[rows])

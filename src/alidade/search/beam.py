@@ -63,6 +63,8 @@ class _BatchSearch:
         self, search: BeamSearch, requests: Sequence[Request], num_best: int, restrictions: Sequence[Restriction]
     ) -> None:
         settings = self._settings = search.settings
+        self._lexical_weight = np.float32(settings.lexical_weight)
+        self._alignment_weight = np.float32(settings.alignment_weight)
         self._beam_size = settings.beam_size
         is_assisted = search.alignment is not None
         self._restrictions = self._list_restrictions(requests, restrictions, is_assisted=is_assisted)
@@ -140,7 +142,8 @@ class _BatchSearch:
         """The baselines: one row a hypothesis."""
         hypotheses = np.arange(self._scores.size)
         self._position_logp: Floats | None = None
-        round_ = self._evaluate(hypotheses, hypotheses, np.zeros_like(hypotheses), self._scores.ravel())
+        nowhere = np.zeros(len(hypotheses), dtype=np.int64)
+        round_ = self._evaluate(hypotheses, hypotheses, nowhere, self._scores.ravel())
         return Candidates(round_, self._scores.shape)
 
     def _evaluate_pairs(self, alignment: AlignmentState) -> Candidates:
@@ -161,17 +164,18 @@ class _BatchSearch:
 
     def _bounds(self, position_logp: Floats) -> Floats:
         """(B, K, S): the score of each hypothesis with each position; -inf where there is none."""
-        weight = np.float32(self._settings.alignment_weight)
         scores = self._scores[:, :, None]
         if self._coverage is not None:
             scores = scores + self._coverage.gains()
-        if weight == 0:
+        if self._alignment_weight == 0:
             return np.where(position_logp == -np.inf, -np.inf, scores).astype(np.float32)
-        return scores + weight * position_logp
+        bounds: Floats = self._alignment_weight * position_logp
+        bounds += scores
+        return bounds
 
     def _evaluate_pairs_of(self, pairs: Ints, bounds: Floats) -> EvaluatedRows:
         hypotheses, positions = np.divmod(pairs, bounds.shape[2])
-        return self._evaluate(pairs, hypotheses, positions, bounds.ravel()[pairs])
+        return self._evaluate(pairs, hypotheses, positions, bounds.ravel().take(pairs))
 
     def _evaluate(self, pairs: Ints, hypotheses: Ints, positions: Ints, row_scores: Floats) -> EvaluatedRows:
         """The best pieces of rows; row_scores: (R,), the hypotheses' scores with the rows' positions."""
@@ -179,19 +183,20 @@ class _BatchSearch:
         questions = [restriction.ask(rows) for restriction in self._restrictions]
         num_best = self._beam_size + sum(question.num_ruled_out for question in questions)
         found = self._lexical.evaluate(hypotheses, positions, num_best, _join(questions))
-        attention = self._lexical.attention()
-        proposed = Proposals(found.pieces, found.logp, found.end_logp)
+        looks_at = self._lexical.attention(pairs) if self._alignment is None and self._restrictions else None
+        proposed = Proposals(found.pieces, found.logp, found.end_logp, looks_at)
         first = 0
         for restriction, question in zip(self._restrictions, questions, strict=True):
             last = first + len(question.rows)
-            restriction.restrict(rows, proposed, found.asked_logp[first:last], attention)
+            restriction.restrict(rows, proposed, found.asked_logp[first:last])
             first = last
-        weight = np.float32(self._settings.lexical_weight)
         ranked_logp = proposed.logp if proposed.credit is None else proposed.logp + proposed.credit
-        scores = row_scores[:, None] + weight * ranked_logp
-        end_scores = row_scores + weight * proposed.end_logp
+        scores = self._lexical_weight * ranked_logp
+        scores += row_scores[:, None]
+        end_scores = self._lexical_weight * proposed.end_logp
+        end_scores += row_scores
         if self._alignment is not None:
-            is_end = positions == self._end_positions[rows.sentences]
+            is_end = positions == self._end_positions.take(rows.sentences)
             scores[is_end] = -np.inf
             end_scores[~is_end] = -np.inf
         return EvaluatedRows(
@@ -202,17 +207,16 @@ class _BatchSearch:
             proposed.logp,
             end_scores,
             proposed.end_logp,
-            attention,
             has_one_each=self._alignment is None,
         )
 
     def _choose_beam(self, candidates: Candidates) -> None:
         """Let the best candidates make the next beam, after those that end have been taken note of."""
-        beam, rows, attention = candidates.best(self._beam_size, self._position_logp)
+        beam, rows = candidates.best(self._beam_size, self._position_logp)
         self._end_sentences(beam, candidates)
         if not self._endings.live:
             return
-        self._history.append(beam, attention)
+        self._history.append(beam, self._lexical.attention(rows))
         if beam.scores[:, -1].min() == -np.inf:  # what has nothing left to write is dead
             beam = beam._replace(pieces=np.where(beam.scores == -np.inf, PAD, beam.pieces))
         self._scores, self._pieces, self._positions = beam.scores, beam.pieces, beam.positions
@@ -321,8 +325,6 @@ class EvaluatedRows:
     """(R,) the hypothesis's score if it ends here, -inf where it cannot."""
     end_logp: Floats
     """(R,) log p_lex of `</s>`."""
-    attention: Floats
-    """(R, S)"""
     has_one_each: bool = False
     """Whether the rows are the hypotheses of the grid, as in baselines."""
     numbers: Ints | None = None
@@ -343,7 +345,6 @@ class EvaluatedRows:
             logp=np.concatenate([_widen(self.logp, most), _widen(later.logp, most)])[order],
             end_scores=np.concatenate([self.end_scores, later.end_scores])[order],
             end_logp=np.concatenate([self.end_logp, later.end_logp])[order],
-            attention=np.concatenate([self.attention, later.attention])[order],
             numbers=order,
         )
 
@@ -392,20 +393,23 @@ class Candidates:
         """(B, 1): the K-th best candidate of each sentence, or -inf if it has fewer."""
         if self._scores.shape[1] < beam_size:
             return np.full((self._num_sentences, 1), -np.inf, dtype=np.float32)
-        return np.partition(self._scores, -beam_size, axis=1)[:, -beam_size, None]
+        ordered = self._scores.copy()
+        ordered.partition(-beam_size, axis=1)
+        return ordered[:, -beam_size, None]
 
-    def best(self, beam_size: int, position_logp: Floats | None) -> tuple[Beam, Ints, Floats]:
-        """The next beam, the best first; the lexical state's rows that make it, (B, K); their attention, (B, K, S)."""
+    def best(self, beam_size: int, position_logp: Floats | None) -> tuple[Beam, Ints]:
+        """The next beam, the best first, and the lexical state's rows that make it, (B, K)."""
         rows, num_pieces = self._rows, self._rows.scores.shape[1]
         places = rank(self._scores)[:, :beam_size]  # (B, K)
         num_places = places.shape[1]
         if num_places < beam_size:
             places = places.take(np.minimum(np.arange(beam_size), num_places - 1), axis=1)
         scores = pick(self._scores, places)
-        scores[:, num_places:] = -np.inf
-        of_sentence, piece = np.divmod(places, num_pieces)
-        row = np.minimum(self._first[:, None] + of_sentence, len(rows.pairs) - 1)  # any where there is none
-        cell = row * num_pieces + piece
+        if num_places < beam_size:
+            scores[:, num_places:] = -np.inf
+        # Where there is none, at the end of a sentence with fewer rows than others, any will do.
+        cell = np.minimum(places + (num_pieces * self._first)[:, None], rows.logp.size - 1)
+        row = cell // num_pieces
         logp = rows.logp.ravel().take(cell)
         beam = Beam(
             scores=scores,
@@ -415,15 +419,16 @@ class Candidates:
             lexical_logp=logp,
             alignment_logp=logp if position_logp is None else position_logp.ravel().take(rows.pairs.take(row)),
         )
-        return beam, row if rows.numbers is None else rows.numbers.take(row), rows.attention.take(row, axis=0)
+        return beam, row if rows.numbers is None else rows.numbers.take(row)
 
     def ends(self) -> tuple[Floats, Floats]:
         """The score and log p_lex of each hypothesis's `</s>`, (B, K) both; -inf where it was not evaluated."""
         shape, rows = (self._num_sentences, self._num_hypotheses), self._rows
         if rows.has_one_each:
             return rows.end_scores.reshape(shape), rows.end_logp.reshape(shape)
-        scores, logp = np.full(shape, -np.inf, dtype=np.float32), np.full(shape, -np.inf, dtype=np.float32)
-        can_end = np.flatnonzero(rows.end_scores > -np.inf)
+        scores = np.full(shape, -np.inf, dtype=np.float32)
+        logp = scores.copy()
+        can_end = (rows.end_scores > -np.inf).nonzero()[0]
         if len(can_end):  # most steps are far from the end
             scores.ravel()[rows.hypotheses[can_end]] = rows.end_scores[can_end]
             logp.ravel()[rows.hypotheses[can_end]] = rows.end_logp[can_end]

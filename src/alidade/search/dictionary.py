@@ -232,13 +232,13 @@ class DictionaryRestriction(Restriction):
     def _rule(self, terms: TermSentence, course: _Course, position: int | None) -> Rule:
         return terms.rules.rule(course.state, position, is_first=self._step == 0)
 
-    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats, attention: Floats) -> None:
+    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats) -> None:
         is_markless = self._rule_out_marks(rows, proposed)
         answers = iter(asked_logp.tolist())
         free: list[tuple[int, Rule]] = []
         for row, terms, course, rules in self._asked:
             possible = [(rule, [next(answers) for _ in _asked_pieces(terms, rule)]) for rule in rules]
-            chosen = self._choose_rule(row, terms, course, possible, proposed, attention)
+            chosen = self._choose_rule(row, terms, course, possible, proposed)
             if chosen is None:
                 continue
             rule, logp = chosen
@@ -266,11 +266,10 @@ class DictionaryRestriction(Restriction):
         course: _Course,
         possible: list[tuple[Rule, list[float]]],
         proposed: Proposals,
-        attention: Floats,
     ) -> tuple[Rule, list[float]] | None:
-        if self._is_assisted:
+        if proposed.attention is None:
             return self._spare_word(row, possible[0], terms, course, proposed)
-        looks_at = int(attention[row, 1 : terms.end_position + 1].argmax()) + 1
+        looks_at = int(proposed.attention[row, 1 : terms.end_position + 1].argmax()) + 1
         numbers = [number for number, match in enumerate(terms.rules.matches) if looks_at in match.positions]
         chosen = possible[numbers[0] + 1] if numbers else possible[0]
         if chosen[0].is_optional:  # it has no other row to go elsewhere with

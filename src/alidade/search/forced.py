@@ -153,7 +153,7 @@ class _Walk:
         if self._alignment is not None:
             alignment_logp = self._alignment.position_logp(pieces, previous)[rows, 0, positions]
             self._alignment.commit(parents)
-        self._found.append((lexical_logp, alignment_logp, self._lexical.attention()))
+        self._found.append((lexical_logp, alignment_logp, self._lexical.attention(rows)))
         self._lexical.commit(rows[:, None], parents)
 
     def results(self) -> tuple[Floats, Floats | None, Floats]:

@@ -144,7 +144,7 @@ def pick(values: Any, places: Ints) -> Any:
 def rank(scores: Floats) -> Ints:
     """Places from the best to the worst in each row; of equal ones that which stands first, so that what was pruned
     away changes nothing."""
-    return np.argsort(-scores, axis=1, kind="stable")
+    return (-scores).argsort(axis=1, kind="stable")
 
 
 class Ending(NamedTuple):

@@ -136,20 +136,21 @@ class BestFirst:
         if is_picked is not is_there:
             bounds = np.where(is_picked, bounds, -np.inf)
         self._bounds = bounds.reshape(len(bounds), -1)  # (B, K * S)
-        self.num_picked = np.count_nonzero(is_picked.reshape(len(bounds), -1), axis=1)
+        self.num_picked = is_picked.reshape(len(bounds), -1).sum(axis=1)
         fewest, most = FIRST if len(bounds) >= LARGE_BATCH else FIRST_SMALL
         self._num_first = min(max(self._num_first, fewest * self._beam_size), most * self._beam_size)
         self._evaluated = np.flatnonzero(is_picked) if self._takes_all else self._best_pairs()
         return self._evaluated
 
     def _best_pairs(self) -> Ints:
-        num_sentences, num_pairs = self._bounds.shape
+        num_pairs = self._bounds.shape[1]
         if self._num_first >= num_pairs:
-            return np.flatnonzero(self._bounds > -np.inf)
-        best = np.argpartition(self._bounds, num_pairs - self._num_first, axis=1)[:, num_pairs - self._num_first :]
+            return (self._bounds > -np.inf).ravel().nonzero()[0]
+        first = num_pairs - self._num_first
+        best = self._bounds.argpartition(first, axis=1)[:, first:]
         best.sort(axis=1)
-        numbers = (best + np.arange(num_sentences)[:, None] * num_pairs).ravel()
-        there: Ints = numbers[self._bounds.ravel()[numbers] > -np.inf]
+        numbers = (best + np.arange(0, self._bounds.size, num_pairs)[:, None]).ravel()
+        there: Ints = numbers[self._bounds.ravel().take(numbers) > -np.inf]
         return there
 
     def second(self, to_beat: Callable[[], Floats]) -> Ints:
@@ -158,11 +159,12 @@ class BestFirst:
         matters = self._bounds >= least
         if least.min() == -np.inf:
             matters &= self._bounds > -np.inf
-        num_mattering = np.count_nonzero(matters, axis=1)
-        self._num_first = int(num_mattering.max())
-        self._takes_all = int((self.num_picked - num_mattering).sum()) < WORTH_SKIPPING * len(matters)
-        matters.ravel()[self._evaluated] = False
-        return np.flatnonzero(matters)
+        self._num_first = int(matters.sum(axis=1).max())
+        num_skippable = int(self.num_picked.sum()) - int(np.count_nonzero(matters))
+        self._takes_all = num_skippable < WORTH_SKIPPING * len(matters)
+        numbers = matters.ravel()
+        numbers[self._evaluated] = False
+        return numbers.nonzero()[0]
 
 
 def pruning_of(settings: SearchSettings) -> Pruning:

@@ -51,6 +51,8 @@ class Proposals:
     """(R, k) log p_lex of each; -inf: not allowed."""
     end_logp: Floats
     """(R,) log p_lex of `</s>`."""
+    attention: Floats | None = None
+    """(R, S) where baselines look; None: assisted systems look at the rows' positions."""
     credit: Floats | None = None
     """(R, k) what is added to log p_lex when hypotheses are ranked, at most its cost; None: nothing."""
 
@@ -98,11 +100,10 @@ class Restriction:
         """What is needed to restrict these rows."""
         return NO_QUESTION
 
-    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats, attention: Floats) -> None:
+    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats) -> None:
         """Rule pieces out: set their log-probability to -inf, or put others in their place.
 
-        asked_logp: the answers to `ask`; attention: (R, S). A row may have nothing left to write, but not all rows of
-        a living hypothesis.
+        asked_logp: the answers to `ask`. A row may have nothing left to write, but not all rows of a living hypothesis.
         """
 
     def commit(self, beam: Beam) -> None:
@@ -136,7 +137,7 @@ class MinLength(Restriction):
         rows = np.flatnonzero(self._step < self._least)
         position_logp[rows, :, self._ends[rows]] = -np.inf
 
-    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats, attention: Floats) -> None:  # noqa: ARG002
+    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats) -> None:  # noqa: ARG002
         proposed.end_logp[self._step < self._least[rows.sentences]] = -np.inf
 
     def commit(self, beam: Beam) -> None:  # noqa: ARG002
@@ -184,7 +185,7 @@ class GivenPieces(Restriction):
         numbers = np.flatnonzero(given != FREE)
         return Question(numbers, given[numbers])
 
-    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats, attention: Floats) -> None:  # noqa: ARG002
+    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats) -> None:  # noqa: ARG002
         if self._now is None:
             return
         given = self._now[rows.sentences]
@@ -218,7 +219,7 @@ class WholeWords(Restriction):
     def ask(self, rows: Rows) -> Question:
         return Question(num_ruled_out=SPARE) if len(self._rows(rows)) else NO_QUESTION
 
-    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats, attention: Floats) -> None:  # noqa: ARG002
+    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats) -> None:  # noqa: ARG002
         numbers = self._rows(rows)
         is_continuing = np.isin(proposed.pieces[numbers], self._continuing)
         proposed.logp[numbers] = np.where(is_continuing, -np.inf, proposed.logp[numbers])
@@ -247,12 +248,14 @@ class NoRepeats(Restriction):
     def ask(self, rows: Rows) -> Question:
         shape = (self._pieces.shape[0] * self._pieces.shape[1], self._pieces.shape[2])
         pieces, positions = self._pieces.reshape(shape), self._positions.reshape(shape)
-        is_here = positions[rows.hypotheses] == rows.positions[:, None]  # (R, T)
-        self._rows, steps = np.nonzero(is_here)
-        self._repeats = pieces[rows.hypotheses[self._rows], steps]
-        return Question(num_ruled_out=int(is_here.sum(axis=1).max(initial=0)))
+        is_here = positions.take(rows.hypotheses, axis=0) == rows.positions[:, None]  # (R, T)
+        self._rows, steps = is_here.nonzero()
+        if not len(self._rows):
+            return NO_QUESTION
+        self._repeats = pieces[rows.hypotheses.take(self._rows), steps]
+        return Question(num_ruled_out=int(np.bincount(self._rows).max()))
 
-    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats, attention: Floats) -> None:  # noqa: ARG002
+    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats) -> None:  # noqa: ARG002
         if len(self._rows):
             rule_out(proposed, self._rows, self._repeats)
 
@@ -290,7 +293,7 @@ class NoPairs(Restriction):
         self._of_rows = self._banned[rows.hypotheses]
         return Question(num_ruled_out=int((self._of_rows != NONE).sum(axis=1).max(initial=0)))
 
-    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats, attention: Floats) -> None:  # noqa: ARG002
+    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats) -> None:  # noqa: ARG002
         for pieces in self._of_rows.T:
             np.copyto(proposed.logp, -np.inf, where=proposed.pieces == pieces[:, None])
 
@@ -324,6 +327,6 @@ class NoPairs(Restriction):
 
 def rule_out(proposed: Proposals, rows: Ints, pieces: Ints) -> None:
     """Let rows not write single pieces: (row, piece) pairs."""
-    is_it: Bools = proposed.pieces[rows] == pieces[:, None]  # (pairs, k)
-    pairs, places = np.nonzero(is_it)
+    is_it: Bools = proposed.pieces.take(rows, axis=0) == pieces[:, None]  # (pairs, k)
+    pairs, places = is_it.nonzero()
     proposed.logp[rows[pairs], places] = -np.inf

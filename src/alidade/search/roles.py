@@ -98,9 +98,9 @@ class LexicalState(Protocol):
     def given_logp(self, hypotheses: Ints, positions: Ints, pieces: Ints) -> Floats:
         """(R,) log p_lex of one given piece of each row: what `evaluate` would say if it were asked for it."""
 
-    def attention(self) -> Floats:
-        """Accumulated attention of the rows evaluated last: (R, S), summed over layers and heads, plus one for
-        each assisted layer at the row's position (paper, section 5)."""
+    def attention(self, rows: Ints) -> Floats:
+        """Accumulated attention of rows evaluated in this step, by their numbers: (...) -> (..., S), summed over layers
+        and heads, plus one for each assisted layer at the row's position (paper, section 5)."""
 
     def commit(self, rows: Ints, parents: Ints) -> None:
         """The next beam: hypothesis k of sentence b comes from row rows[b, k], which extended hypothesis
