@@ -15,9 +15,8 @@ Dimensions: B sentences, K beam, S source positions, R rows, k best pieces of a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -306,8 +305,7 @@ def _join(questions: Sequence[Question]) -> Asked:
     return Asked(np.concatenate(rows), np.concatenate(pieces)) if questions else Asked(*Question()[:2])
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluatedRows:
+class EvaluatedRows(NamedTuple):
     """Rows and their best pieces."""
 
     pairs: Ints
