@@ -19,7 +19,7 @@ import numpy as np
 
 from alidade.engine.graph import Array, Floats
 from alidade.search.hypotheses import pick
-from alidade.search.roles import Bools, Ints
+from alidade.search.roles import Ints
 
 MASKED = -60.0
 """Added to attention energies at places that are not to be seen. Not less: the exponential of less is a number so small

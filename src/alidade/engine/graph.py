@@ -184,8 +184,8 @@ class Session:
             model, options, providers=providers, disabled_optimizers=["SkipLayerNormFusion"]
         )
         self._outputs = [output.name for output in session.get_outputs()]
-        # What `run` calls after it has looked at each input once more, in Python, which takes 4 % of a single sentence's
-        # time: the same arguments, the same answers.
+        # What `run` calls after it has looked at each input in Python, which takes 4 % of a single sentence's time: the
+        # same arguments, the same answers.
         self._run = getattr(session, "_sess", session).run
 
     def __call__(self, inputs: Mapping[str, Array], outputs: Sequence[str] | None = None) -> list[Array]:

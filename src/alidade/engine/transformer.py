@@ -390,8 +390,9 @@ class LexicalState:
     def _all_rows(self) -> _Round:
         """Those of all rounds of this step."""
         if len(self._rounds) > 1:
-            sizes = np.cumsum([0, *[len(round_.attention) for round_ in self._rounds]])
-            moved = [round_._replace(cells=round_.cells + size) for round_, size in zip(self._rounds, sizes)]
+            first = np.cumsum([0, *[len(round_.attention) for round_ in self._rounds[:-1]]])
+            rounds = zip(self._rounds, first, strict=True)
+            moved = [round_._replace(cells=round_.cells + start) for round_, start in rounds]
             self._rounds = [_Round._make(np.concatenate(parts) for parts in zip(*moved, strict=True))]
         return self._rounds[0]
 

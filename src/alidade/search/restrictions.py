@@ -185,7 +185,7 @@ class GivenPieces(Restriction):
         numbers = np.flatnonzero(given != FREE)
         return Question(numbers, given[numbers])
 
-    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats) -> None:  # noqa: ARG002
+    def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats) -> None:
         if self._now is None:
             return
         given = self._now[rows.sentences]
