@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from alidade.config import SearchSettings
@@ -12,8 +13,8 @@ from alidade.dictionary.matching import Form, Match, Pieces
 from alidade.dictionary.rules import SentenceRules, WordBorders
 from alidade.search.beam import BeamSearch
 from alidade.search.dictionary import DictionaryRestriction, TermSentence
-from alidade.search.hypotheses import Hypothesis, Request
-from alidade.search.restrictions import NoPairs, Restriction
+from alidade.search.hypotheses import Beam, Hypothesis, Request
+from alidade.search.restrictions import NoPairs, Proposals, Restriction, Rows
 from alidade.translator import Mode
 from word_by_word import word_by_word_system
 
@@ -148,6 +149,35 @@ def test_the_drafts_words_follow_a_form_that_the_model_would_only_go_on_with(mod
     (result,) = translate(batch, mode, is_assisted, borders=only_one_begins, draft_words=(112,))
     assert result.is_complete
     assert result.pieces[:2] == (200, 112)
+
+
+def test_the_drafts_words_displace_only_what_may_not_follow_a_form() -> None:
+    """A row proposes 112 after the form, and 241 to 243, which would go on with it; the draft's words are worse."""
+    rules = SentenceRules([match(1, 1, (200,))], BORDERS)
+    terms = TermSentence(rules, end_position=3, max_length=9, draft_words=(112, 113, 114, 115))
+    dictionary = DictionaryRestriction([terms], is_assisted=True)
+
+    def rows_at(position: int) -> Rows:
+        return Rows(np.array([0]), np.array([position]), np.array([0]))
+
+    def propose(*pieces: int) -> Proposals:
+        logp = -np.arange(1, len(pieces) + 1, dtype=np.float32)
+        return Proposals(np.array([pieces]), logp[None], np.array([-np.inf], dtype=np.float32))
+
+    dictionary.ask(rows_at(1))
+    dictionary.restrict(
+        rows_at(1), propose(111, 112, 113, 114), np.array([-5], np.float32), np.ones((1, 4), np.float32)
+    )
+    one, logp = np.ones((1, 1), dtype=np.int64), np.full((1, 1), -5, dtype=np.float32)
+    dictionary.commit(Beam(logp, one - 1, 200 * one, one, logp, logp))
+
+    question = dictionary.ask(rows_at(2))
+    assert question.pieces.tolist() == [112, 113, 114, 115]
+    proposed = propose(241, 242, 112, 243)
+    asked_logp = np.array([-3, -8, -7, -9], dtype=np.float32)
+    dictionary.restrict(rows_at(2), proposed, asked_logp, np.ones((1, 4), np.float32))
+    left = proposed.pieces[proposed.logp > -np.inf]
+    assert sorted(left.tolist()) == [112, 113, 114]
 
 
 @pytest.mark.parametrize("mode", ["suggest", "require"])

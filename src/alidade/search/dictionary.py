@@ -247,7 +247,7 @@ class DictionaryRestriction(Restriction):
                 continue
             free.append((row, rule))
             if rule.starts_word and not rule.pieces:
-                self._offer(row, terms.draft_words, logp, proposed, is_markless=bool(is_markless[row]))
+                self._offer(row, terms, logp, proposed, is_markless=bool(is_markless[row]))
         if free:
             self._rule_out(rows, free, self._asked[0][1].rules.borders, proposed)
 
@@ -334,19 +334,22 @@ class DictionaryRestriction(Restriction):
         return np.float32(logp.max())
 
     def _offer(
-        self, row: int, offered: Sequence[int], offered_logp: list[float], proposed: Proposals, *, is_markless: bool
+        self, row: int, terms: TermSentence, offered_logp: list[float], proposed: Proposals, *, is_markless: bool
     ) -> None:
-        """Let a row propose these pieces, too, instead of the worst that it proposes.
+        """Let a row after a form propose the draft's words, too.
 
-        After a form that the model does not know, all of its best pieces may go on with that word.
+        After a form that the model does not know, nearly all of its best pieces go on with that word, which they may
+        not: their places are free, but for the best one's, which says what the model wanted.
         """
-        is_new = ~np.isin(offered, proposed.pieces[row])
+        is_new = ~np.isin(terms.draft_words, proposed.pieces[row])
         if is_markless:
-            is_new &= ~np.isin(offered, self._final_marks)
-        pieces: Ints = np.array(offered, dtype=np.int64)[is_new]
+            is_new &= ~np.isin(terms.draft_words, self._final_marks)
+        pieces: Ints = np.array(terms.draft_words, dtype=np.int64)[is_new]
         logp: Floats = np.array(offered_logp, dtype=np.float32)[is_new]
-        best = np.argsort(-logp, kind="stable")[: proposed.pieces.shape[1] // 2]
-        places = proposed.pieces.shape[1] - 1 - np.arange(len(best))
+        is_replaceable = terms.rules.borders.are_continuing(proposed.pieces[row])
+        is_replaceable[proposed.logp[row].argmax()] = False
+        places = np.flatnonzero(is_replaceable)[::-1][: len(pieces)]  # the worst first
+        best = np.argsort(-logp, kind="stable")[: len(places)]
         proposed.pieces[row, places] = pieces[best]
         proposed.logp[row, places] = logp[best]
 
