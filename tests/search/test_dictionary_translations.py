@@ -165,9 +165,7 @@ def test_the_drafts_words_displace_only_what_may_not_follow_a_form() -> None:
         return Proposals(np.array([pieces]), logp[None], np.array([-np.inf], dtype=np.float32))
 
     dictionary.ask(rows_at(1))
-    dictionary.restrict(
-        rows_at(1), propose(111, 112, 113, 114), np.array([-5], np.float32), np.ones((1, 4), np.float32)
-    )
+    dictionary.restrict(rows_at(1), propose(111, 112, 113, 114), np.array([-5], dtype=np.float32))
     one, logp = np.ones((1, 1), dtype=np.int64), np.full((1, 1), -5, dtype=np.float32)
     dictionary.commit(Beam(logp, one - 1, 200 * one, one, logp, logp))
 
@@ -175,7 +173,7 @@ def test_the_drafts_words_displace_only_what_may_not_follow_a_form() -> None:
     assert question.pieces.tolist() == [112, 113, 114, 115]
     proposed = propose(241, 242, 112, 243)
     asked_logp = np.array([-3, -8, -7, -9], dtype=np.float32)
-    dictionary.restrict(rows_at(2), proposed, asked_logp, np.ones((1, 4), np.float32))
+    dictionary.restrict(rows_at(2), proposed, asked_logp)
     left = proposed.pieces[proposed.logp > -np.inf]
     assert sorted(left.tolist()) == [112, 113, 114]
 
