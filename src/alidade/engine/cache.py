@@ -24,8 +24,9 @@ from alidade.search.roles import Ints
 MASKED = -60.0
 """Added to attention energies at places that are not to be seen. Not less: the exponential of less is a number so small
 that processors are slow with it, where this one is as good as zero."""
-ROOM = 8
-"""There is room for a multiple of so many slots. What is to spare costs time: attention goes through it."""
+ROOM = 16
+"""There is room for a multiple of so many slots. What is to spare costs time, since attention goes through it; so does
+moving to a larger room, since everything is copied."""
 FULL_SHARE = 0.75
 """Of a grid that has a line for each sentence, whether it has rows or not."""
 LINE_WIDTHS = 8, 12, 16, 24, 32
