@@ -75,13 +75,13 @@ LINES = (
     Line(
         "BLEU, English→Romanian, software messages",
         ("enro/shipped", bleu("test")),
-        ("enro/transformer-continued", bleu("test")),
+        ("enro/shipped-plain", bleu("test")),
         "plain transformer",
     ),
     Line(
         "– everyday sentences (Tatoeba)",
         ("enro/shipped", bleu("tatoeba")),
-        ("enro/transformer-continued", bleu("tatoeba")),
+        ("enro/shipped-plain", bleu("tatoeba")),
         "plain transformer",
     ),
     Line(

@@ -22,7 +22,7 @@ from alidade.evaluation.plots import panel_of, plot_attention
 from alidade.evaluation.terms import evaluate_terms
 from alidade.io import hash_file, read_lines
 from alidade.model_folder import WEIGHTS_FILE
-from alidade.text.normalise import normalise_text
+from alidade.text.normalise import normalise_as_set
 from alidade.translator import Translator
 from runner.report import picture_name
 from runner.results import ALIGNING, TRANSLATING, WITH_TERMS, fingerprints
@@ -38,7 +38,7 @@ def measure_dictionary(shop: Workshop, name: str, row: DictionaryRow) -> dict[st
     systems = {system: make_system(shop, system, settings) for system, settings in rows.items()}
     work = task.runs / "systems" / name.replace("/", "-")
     lacking = list(systems.values()) if row.lacked_by == "all" else [systems[row.systems[0]]]
-    dictionary, simulated = _simulate(shop, task, lacking, work)
+    dictionary, simulated = _simulate(shop, task, lacking, task.runs / row.corpus, work)
     measured = {
         system: shop.stages(work / "stages").run(
             system.replace("/", "-"),
@@ -52,7 +52,7 @@ def measure_dictionary(shop: Workshop, name: str, row: DictionaryRow) -> dict[st
 
 
 def _simulate(
-    shop: Workshop, task: TaskSettings, systems: list[ReadySystem], work: Path
+    shop: Workshop, task: TaskSettings, systems: list[ReadySystem], folder: Path, work: Path
 ) -> tuple[Dictionary, dict[str, Any]]:
     """The paper's simulated dictionary (section 7) of what all these systems lack, and what is to be said of it."""
     translated = [translate_set(shop, task, system, task.dev) for system in systems]
@@ -60,10 +60,13 @@ def _simulate(
     path = work / "dictionary.tsv"
 
     def simulate() -> dict[str, Any]:
-        corpus = PreparedCorpus.open(_corpus_of(task))
-        sources, references, *translations = (
-            [normalise_text(line) for line in read_lines(file)] for file in (*files, *(one.path for one in translated))
-        )
+        if not (folder / "corpus.json").exists():
+            raise MissingCellError("the corpus is not prepared")
+        corpus = PreparedCorpus.open(folder)
+        normalise = functools.partial(normalise_as_set, settings=corpus.normalisation)
+        targets = (files[1], *(one.path for one in translated))
+        sources = [normalise(line, task.source) for line in read_lines(files[0])]
+        references, *translations = ([normalise(line, task.target) for line in read_lines(file)] for file in targets)
         alignments = align_like_corpus(corpus, list(zip(sources, references, strict=True)))
         written = map(" ".join, zip(*translations, strict=True))  # a word that any system has written is not lacking
         pairs = map(ReferencePair, sources, references, alignments, written)
@@ -78,13 +81,6 @@ def _simulate(
     inputs = [*(one.fingerprint for one in translated), *map(hash_file, files)]
     report = shop.stages(work / "stages").run("simulate", inputs, [path], simulate).report
     return load_dictionary([path]), report
-
-
-def _corpus_of(task: TaskSettings) -> Path:
-    corpus = task.runs / "corpus"
-    if not (corpus / "corpus.json").exists():
-        raise MissingCellError("the corpus is not prepared")
-    return corpus
 
 
 def _measure_terms(task: TaskSettings, system: ReadySystem, dictionary: Dictionary) -> dict[str, Any]:

@@ -76,6 +76,8 @@ class DictionaryRow(Settings):
     """Rows of translation, the baseline first."""
     lacked_by: Literal["first", "all"] = "first"
     """Entries are words that the first system's translation lacks, as in the paper, or that all systems' lack."""
+    corpus: str = "corpus"
+    """Among the task's runs: its aligner finds the words of the references, which are normalised as it is."""
 
 
 class PruningRow(Settings):
