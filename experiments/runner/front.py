@@ -99,7 +99,7 @@ LINES = (
         "plain transformer",
     ),
     Line(
-        "BLEU gained by a dictionary of what both lack (`require`), German",
+        "BLEU gained by a dictionary (`require`)",
         ("dictionary/multi30k-lower-case-both", gain("assisted", "require")),
         ("dictionary/multi30k-lower-case-both", gain("continued", "require")),
         "plain transformer",
