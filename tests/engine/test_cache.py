@@ -5,18 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from alidade.engine.cache import MASKED, ROOM, Ancestors, Cache, Grid
+from alidade.engine.cache import MASKED, ROOM, Ancestors, Cache, Grid, Workspace
 from alidade.search.roles import Ints
 
 BEAM, LAYERS, HEADS, HEAD_WIDTH = 4, 2, 2, 3
 WIDTH = HEADS * HEAD_WIDTH
+KEPT = {8: [0, 4, 2, 3], 15: [2, 0, 3], 30: [0, 1]}
+"""At some steps, the sentences that go on: the last in the place of one that is gone, in any order, the first ones."""
 
 
 class Pasts:
     """A cache whose keys are numbers that say of which step and hypothesis they are, and the pasts themselves."""
 
     def __init__(self, num_sentences: int) -> None:
-        self.ancestors, self.cache = Ancestors(num_sentences), Cache(range(LAYERS), num_sentences, HEADS, HEAD_WIDTH)
+        workspace = Workspace()
+        for _ in range(2):  # what others have left is no number, and must not show
+            workspace.leave(np.full(1 << 12, np.nan, dtype=np.float32))
+        self.ancestors = Ancestors(num_sentences)
+        self.cache = Cache(range(LAYERS), num_sentences, HEADS, HEAD_WIDTH, workspace)
         self.expected: list[list[list[int]]] = [[[]] for _ in range(num_sentences)]
         self.count = 0
 
@@ -42,6 +48,7 @@ class Pasts:
 
     def check(self) -> None:
         assert self.cache.of_layer[0]["keys_0"].shape[2] == self.room
+        assert all(np.isfinite(part).all() for parts in self.cache.of_layer.values() for part in parts.values())
         for sentence, pasts in enumerate(self.expected):
             for cell, past in enumerate(pasts):
                 slots = np.flatnonzero(self.ancestors.mask[sentence, cell] == 0)
@@ -58,10 +65,10 @@ class Pasts:
 @pytest.mark.parametrize("seed", range(3))
 def test_every_hypothesis_finds_its_past(seed: int) -> None:
     random = np.random.default_rng(seed)
-    pasts = Pasts(3)
+    pasts = Pasts(5)
     for step in range(40):
-        if step == 15:
-            pasts.keep([2, 0])
+        if step in KEPT:
+            pasts.keep(KEPT[step])
         num_parents = 1 if step == 0 else BEAM
         pasts.commit(random.integers(0, num_parents, (len(pasts.expected), BEAM)))
         pasts.check()
@@ -96,6 +103,17 @@ def test_sentences_that_need_different_numbers_of_slots() -> None:
     for _ in range(30):
         pasts.commit(np.array([np.arange(BEAM), np.zeros(BEAM, dtype=np.int64)]))
         pasts.check()
+
+
+def test_memory_is_left_to_the_next_cache() -> None:
+    workspace = Workspace()
+    first = Cache(range(LAYERS), 2, HEADS, HEAD_WIDTH, workspace)
+    keys = first.of_layer[0]["keys_0"]
+    second = Cache(range(LAYERS), 2, HEADS, HEAD_WIDTH, workspace)
+    assert not np.shares_memory(keys, second.of_layer[0]["keys_0"])
+    del first
+    third = Cache(range(LAYERS), 2, HEADS, HEAD_WIDTH, workspace)
+    assert np.shares_memory(keys, third.of_layer[0]["keys_0"])
 
 
 def check(grid: Grid, sentences: Ints, num_sentences: int) -> None:

@@ -27,6 +27,8 @@ that processors are slow with it, where this one is as good as zero."""
 ROOM = 16
 """There is room for a multiple of so many slots. What is to spare costs time, since attention goes through it; so does
 moving to a larger room, since everything is copied."""
+LARGEST_LEFT = 1 << 23
+"""Numbers, 32 MB, in a memory that is left to the next batch; what a larger one took goes back to the system."""
 FULL_SHARE = 0.75
 """Of a grid that has a line for each sentence, whether it has rows or not."""
 LINE_WIDTHS = 8, 12, 16, 24, 32
@@ -75,29 +77,49 @@ class Ancestors:
         self.mask = self.mask[sentences]
 
 
+class Workspace:
+    """Memory that caches leave to those after them; safe to use from several threads.
+
+    Fresh memory comes from the system page by page, which takes longer than to fill it.
+    """
+
+    def __init__(self) -> None:
+        self._left: list[Floats] = []
+
+    def take(self, size: int) -> Floats:
+        """For at least so many numbers, whatever they are at first."""
+        try:
+            memory = self._left.pop()
+        except IndexError:
+            memory = np.empty(0, dtype=np.float32)
+        return memory if memory.size >= size else np.empty(2 * size, dtype=np.float32)
+
+    def leave(self, memory: Floats) -> None:
+        if memory.size <= LARGEST_LEFT:
+            self._left.append(memory)
+
+
 class Cache:
     """Keys and values of some layers of a decoder for B sentences."""
 
-    def __init__(self, layers: range, num_sentences: int, num_heads: int, head_width: int) -> None:
-        self._layers = layers
-        self._memory: Floats = np.empty(0, dtype=np.float32)
-        self._spare: Floats = np.empty(0, dtype=np.float32)
-        """Flat: what the slots stand in, and where they go when they move; fresh memory costs as much as the copy."""
-        shape = (len(layers), 2, num_sentences, num_heads, ROOM, head_width)
-        self._move(self._elsewhere(shape, num_used=0))
+    def __init__(
+        self, layers: range, num_sentences: int, num_heads: int, head_width: int, workspace: Workspace
+    ) -> None:
+        self._layers, self._workspace = layers, workspace
+        self._fill_memory((len(layers), 2, num_sentences, num_heads, ROOM, head_width), num_used=0)
 
-    def _elsewhere(self, shape: tuple[int, ...], num_used: int) -> Floats:
-        """Slots in the spare memory; zero beyond the used ones, since what the mask hides must still be a number."""
+    def __del__(self) -> None:
+        self._workspace.leave(self._memory)
+
+    def _fill_memory(self, shape: tuple[int, ...], num_used: int) -> None:
+        """Slots, zero beyond the used ones, since what the mask hides must still be a number."""
         size = math.prod(shape)
-        if self._spare.size < size:
-            self._spare = np.empty(2 * size, dtype=np.float32)
-        slots = self._spare[:size].reshape(shape)
-        slots[:, :, :, :, num_used:] = 0.0
-        return slots
+        self._memory = self._workspace.take(size)
+        self._set_slots(self._memory[:size].reshape(shape))
+        self._slots[:, :, :, :, num_used:] = 0.0
 
-    def _move(self, slots: Floats) -> None:
-        """slots: (L, 2, B, H, n, d), L layers, in the spare memory; the memory that they leave is spare now."""
-        self._memory, self._spare = self._spare, self._memory
+    def _set_slots(self, slots: Floats) -> None:
+        """slots: (L, 2, B, H, n, d), L layers."""
         self._slots = slots
         self.of_layer = {
             number: {f"keys_{number}": keys, f"values_{number}": values}
@@ -115,16 +137,17 @@ class Cache:
         self._slots[:, :, np.arange(num_sentences)[:, None], :, slots] = parts
 
     def _grow(self, room: int) -> None:
-        num_slots = self._slots.shape[4]
-        roomy = self._elsewhere((*self._slots.shape[:4], room, self._slots.shape[5]), num_slots)
-        roomy[:, :, :, :, :num_slots] = self._slots
-        self._move(roomy)
+        memory, slots = self._memory, self._slots
+        num_slots = slots.shape[4]
+        self._fill_memory((*slots.shape[:4], room, slots.shape[5]), num_slots)
+        self._slots[:, :, :, :, :num_slots] = slots
+        self._workspace.leave(memory)
 
     def keep(self, sentences: Ints) -> None:
-        num_slots = self._slots.shape[4]
-        kept = self._elsewhere((*self._slots.shape[:2], len(sentences), *self._slots.shape[3:]), num_slots)
-        np.take(self._slots, sentences, axis=2, out=kept, mode="clip")  # other modes go through a buffer
-        self._move(kept)
+        """Sentences that stay where they were cost nothing."""
+        moved = (sentences != np.arange(len(sentences))).nonzero()[0]
+        self._slots[:, :, moved] = self._slots[:, :, sentences[moved]]
+        self._set_slots(self._slots[:, :, : len(sentences)])
 
 
 class Grid:

@@ -12,6 +12,7 @@ import numpy as np
 from alidade.config import (
     TransformerJumpsSettings,
 )
+from alidade.engine.cache import Workspace
 from alidade.engine.graph import Array, Floats, Graph, Precision, Session, Value
 from alidade.engine.layers import (
     Embedding,
@@ -47,6 +48,7 @@ class AlignmentTransformer:
         is_tied = not weights.has("embedding.weight")
         self.embedding = self._source_embedding if is_tied else Embedding(weights["embedding.weight"])
         self.advance = self._step_graph(weights, precision).session(threads, device)
+        self.workspace = Workspace()
 
     def encode(self, source: Ints) -> Memory:
         assert self._encode is not None, "this model reads the lexical model's encoder"
@@ -133,7 +135,7 @@ class AlignmentState:
         self._model = model
         self._states: Floats = memory.arrays["states"]
         self._positions = PositionInputs(memory.lengths, self._states.shape[1])
-        self._history = History(model.shape, range(model.num_layers), len(self._states))
+        self._history = History(model.shape, range(model.num_layers), len(self._states), model.workspace)
 
     def position_logp(self, pieces: Ints, previous_positions: Ints) -> Floats:
         inputs = {

@@ -17,7 +17,7 @@ from alidade.config import (
     PositionRates,
     SourceStart,
 )
-from alidade.engine.cache import MASKED, Ancestors, Cache
+from alidade.engine.cache import MASKED, Ancestors, Cache, Workspace
 from alidade.engine.graph import Array, Floats, Graph, Session, Value
 from alidade.engine.weights import Weights
 from alidade.search.hypotheses import pick
@@ -264,10 +264,10 @@ def with_start(source: Ints, start: SourceStart) -> Ints:
 class History:
     """The cache of a decoder, and the mask that its layers share."""
 
-    def __init__(self, shape: Shape, layers: range, num_sentences: int) -> None:
+    def __init__(self, shape: Shape, layers: range, num_sentences: int, workspace: Workspace) -> None:
         """layers: the numbers of those that are remembered."""
         self._ancestors = Ancestors(num_sentences)
-        self._cache = Cache(layers, num_sentences, shape.heads, shape.head_width)
+        self._cache = Cache(layers, num_sentences, shape.heads, shape.head_width, workspace)
 
     @property
     def step(self) -> int:

@@ -6,8 +6,7 @@ Where the target is given nothing else is asked for, and a graph of its own does
 The pieces that no row writes (`</s>`, `<unk>`, ...) have a share of the probability but no place among the best: their
 columns are the last ones, in a block of their own that is not looked at.
 
-Rows go through in chunks whose logits stay in the processor's cache, but not in smaller ones than it takes to make up
-for reading the weights once more for each of them.
+Rows go through all at once, or in large chunks if there are very many, so that memory is bounded.
 
 Dimensions: R rows, D width, V vocabulary, k best pieces of a row.
 """
@@ -27,10 +26,8 @@ BLOCK = 64
 """A row's k best pieces are in the k blocks of this many with the highest maxima: few blocks are looked at closely."""
 FEWEST_BLOCKS = 64
 """Smaller vocabularies are sorted as they are."""
-CHUNK_LOGITS = 1 << 19
-"""Logits that are computed at once: 2 MB."""
-FEWEST_ROWS = 64
-"""Of a chunk. With 32,000 pieces and a width of 512, 160 rows take 28 ms in chunks of 16 and 20 ms in chunks of 64."""
+CHUNK_ROWS = 320
+"""Rows that are scored at once: 10 MB of logits with 8,000 pieces."""
 
 HANDED_OUT = ["best", "best_logp", "end_logp", "asked_logp"]
 
@@ -50,7 +47,6 @@ class OutputLayer:
         num_blocks = -(-num_words // BLOCK)
         self._num_columns = (num_blocks + 1) * BLOCK if self._has_blocks else len(weight)
         self._most = num_blocks if self._has_blocks else num_words
-        self._num_rows = max(FEWEST_ROWS, CHUNK_LOGITS // self._num_columns)
         self._weights, self._options = (weight, bias, norm), (graph.precision, threads, device)
         self._write_best(graph, self._write_logp(graph))
         self._session = graph.session(threads, device)
@@ -114,12 +110,12 @@ class OutputLayer:
         A large vocabulary gives at most a block's worth of best pieces for each of its blocks: V / 64.
         """
         most = np.array([min(num_best, self._most)])
-        if len(features) <= self._num_rows:
+        if len(features) <= CHUNK_ROWS:
             return RowPieces(*self._ask(features, most, asked.rows, asked.pieces))
         parts, asked_logp = [], np.zeros(len(asked.rows), dtype=np.float32)
-        for first in range(0, len(features), self._num_rows):
-            mine = np.flatnonzero((asked.rows >= first) & (asked.rows < first + self._num_rows))
-            chunk = features[first : first + self._num_rows]
+        for first in range(0, len(features), CHUNK_ROWS):
+            mine = np.flatnonzero((asked.rows >= first) & (asked.rows < first + CHUNK_ROWS))
+            chunk = features[first : first + CHUNK_ROWS]
             *found, asked_logp[mine] = self._ask(chunk, most, asked.rows[mine] - first, asked.pieces[mine])
             parts.append(found)
         best, logp, end_logp = [np.concatenate(part) for part in zip(*parts, strict=True)]
@@ -132,9 +128,9 @@ class OutputLayer:
     def given_logp(self, features: Floats, pieces: Ints) -> Floats:
         """(R,): the log-probability of one piece of each row."""
         parts = []
-        for first in range(0, len(features), self._num_rows):
-            some = pieces[first : first + self._num_rows]
+        for first in range(0, len(features), CHUNK_ROWS):
+            some = pieces[first : first + CHUNK_ROWS]
             places = np.arange(len(some)) * self._num_columns + self._columns(some)
-            chunk = features[first : first + self._num_rows]
+            chunk = features[first : first + CHUNK_ROWS]
             parts.append(self._given_session({"features": chunk, "asked": places})[0])
         return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -21,7 +21,7 @@ from alidade.config import (
     LayerChoice,
     TransformerSettings,
 )
-from alidade.engine.cache import Grid
+from alidade.engine.cache import Grid, Workspace
 from alidade.engine.graph import Array, Floats, Graph, Precision, Session, Value
 from alidade.engine.layers import (
     Embedding,
@@ -73,6 +73,7 @@ class LexicalTransformer:
         self.advance = advance.session(threads, device)
         self.features = self.advance if evaluate is None else evaluate.session(threads, device)
         norm = self._last_norm() if settings.pre_norm else None
+        self.workspace = Workspace()
         self.output = OutputLayer(self.new_graph(), output, weights["output.bias"], norm, threads, device)
 
     def encode(self, source: Ints) -> Memory:
@@ -306,10 +307,10 @@ class LexicalState:
         self._same_pieces = same_pieces and model.is_assisted
         num_sentences = len(memory.lengths)
         layers = model.row_layers if self._same_pieces else range(model.num_layers)
-        self._history = History(model.shape, layers, num_sentences)
+        self._history = History(model.shape, layers, num_sentences, model.workspace)
         self._shared_history = self._history
         if self._same_pieces:
-            self._shared_history = History(model.shape, range(model.num_shared), num_sentences)
+            self._shared_history = History(model.shape, range(model.num_shared), num_sentences, model.workspace)
         self._rounds: list[_Round] = []
         """Of this step, in an assisted model."""
 

@@ -228,7 +228,7 @@ class _BatchSearch:
             restriction.commit(beam)
         self._step += 1
         if len(self._scores) - len(self._endings.live) >= max(1.0, ENDED_SHARE * len(self._scores)):
-            self._keep(list(self._endings.live))
+            self._keep(_close_gaps(list(self._endings.live)))
 
     def _end_sentences(self, beam: Beam, candidates: Candidates) -> None:
         """Trace the hypotheses of the sentences that end in this step; nothing of them lives on."""
@@ -295,6 +295,13 @@ class _BatchSearch:
         self._scores, self._pieces, self._positions = self._scores[kept], self._pieces[kept], self._positions[kept]
         self._end_positions = self._end_positions[kept]
         self._num_evaluations, self._num_picked = self._num_evaluations[kept], self._num_picked[kept]
+
+
+def _close_gaps(rows: list[int]) -> list[int]:
+    """Rows of the grid in an order in which few of them move: the last ones take the places of those that are gone."""
+    staying = {row for row in rows if row < len(rows)}
+    moving = iter([row for row in rows if row >= len(rows)])
+    return [row if row in staying else next(moving) for row in range(len(rows))]
 
 
 def _join(questions: Sequence[Question]) -> Asked:
