@@ -17,18 +17,16 @@ from alidade.model_folder import load_search_settings
 from small_folders import make_folder
 
 
-def landscape(settings: SearchSettings) -> float:
-    return (
-        -((settings.alignment_weight - 0.3) ** 2)
-        - (settings.length_normalisation - 0.6) ** 2
-        - (settings.coverage_weight - 0.1) ** 2
-    )
+def landscape(settings: SearchSettings) -> Trial:
+    """BLEU is best at once, TER where the length is right."""
+    bleu = -((settings.alignment_weight - 0.3) ** 2) - (settings.coverage_weight - 0.1) ** 2
+    return Trial(settings, bleu, ter=(settings.length_normalisation - 0.6) ** 2)
 
 
 def test_the_best_point_is_found() -> None:
     start = SearchSettings(lexical_weight=2.0)
     trials = list(try_settings(landscape, start, is_assisted=True, knows_skips=True))
-    best = max(trials, key=lambda trial: trial.bleu).settings
+    best = max(trials, key=lambda trial: trial.score).settings
     assert (best.lexical_weight, best.alignment_weight, best.length_normalisation) == (1.0, 0.3, 0.6)
     assert best.coverage_weight == 0.1
     assert len({trial.settings for trial in trials}) == len(trials)  # no point is tried twice
@@ -47,7 +45,7 @@ def test_coverage_is_not_tried_if_nothing_is_known_of_it() -> None:
 def test_of_settings_that_are_as_good_the_one_with_the_surest_links_is_taken() -> None:
     def trial(weight: float, normalisation: float, bleu: float) -> Trial:
         settings = SearchSettings(alignment_weight=weight, length_normalisation=normalisation)
-        return Trial(settings, bleu)
+        return Trial(settings, bleu, ter=0.0)
 
     low, high, worse = trial(0.2, 1.0, 30.0), trial(0.3, 1.0, 30.0 - AS_GOOD / 2), trial(0.5, 1.0, 30.0 - AS_GOOD * 2)
     assert best_of([low, high, worse]) == high
@@ -108,15 +106,23 @@ def test_tuning_in_python_yields_trials_and_saves_the_best(tmp_path: Path) -> No
 
 
 def test_several_kinds_of_text_count_alike(tmp_path: Path) -> None:
-    """The mean of both sets' BLEU, however many sentences each has."""
+    """The means of both sets' BLEU and TER, however many sentences each has."""
     folder = make_folder(tmp_path / "model")
     many, few = (
         DevSet(["ba be bi bo", "bo bu"] * 3, ["be ba bi bo", "bu bo"] * 3),
         DevSet(["bi bo ba bu"], ["bo bi bu ba"]),
     )
-    alone = [[trial.bleu for trial in tune(folder, [dev_set])] for dev_set in (many, few)]
+    alone = [next(tune(folder, [dev_set])) for dev_set in (many, few)]
     together = next(tune(folder, [many, few]))
-    assert together.bleu == pytest.approx((alone[0][0] + alone[1][0]) / 2)
+    assert together.bleu == pytest.approx((alone[0].bleu + alone[1].bleu) / 2)
+    assert together.ter == pytest.approx((alone[0].ter + alone[1].ter) / 2)
+    assert together.score == together.bleu - together.ter
+
+
+def test_where_a_script_has_no_words_bleu_decides_alone(tmp_path: Path) -> None:
+    dev_set = DevSet(["ba be bi", "bo bu"], ["be ba bi", "bu bo"])
+    ter = [next(tune(make_folder(tmp_path / tag, languages=("en", tag)), [dev_set])).ter for tag in ("th", "ro")]
+    assert ter[0] == 0 < ter[1]
 
 
 def test_files_belong_together_in_pairs(tmp_path: Path) -> None:

@@ -26,13 +26,13 @@ def tune(
 ) -> None:
     """Pick the weights of the alignment model and of coverage, and the length normalisation, on dev data.
 
-    Translates the dev sentences with some two dozen settings, takes those with the best BLEU (of those within 0.1 of
-    it, the highest alignment weight: links are surer) and saves them in the model folder's search.json, where
-    `alidade translate` finds them. Example:
+    Translates the dev sentences with some two dozen settings, takes those with the best BLEU minus TER (of those
+    within 0.2 of it, the highest alignment weight: links are surer) and saves them in the model folder's search.json,
+    where `alidade translate` finds them. Example:
 
         alidade tune --model run/system --source dev.en --target dev.de
 
-    With several files the mean of their BLEU decides, so that each kind of text counts alike:
+    With several files the mean over them decides, so that each kind of text counts alike:
 
         alidade tune --model run/system --source ui.en --target ui.de --source manual.en --target manual.de
     """
@@ -50,13 +50,14 @@ def tune(
         trials.append(trial)
         settings = trial.settings
         typer.echo(
-            f"BLEU {trial.bleu:.2f} with alignment_weight {settings.alignment_weight}, "
+            f"BLEU {trial.bleu:.2f}, TER {trial.ter:.2f} with alignment_weight {settings.alignment_weight}, "
             f"coverage_weight {settings.coverage_weight}, "
             f"length_normalisation {settings.length_normalisation}",
             err=True,
         )
     num_used = sum(min(sentences, len(dev_set.sources)) for dev_set in dev_sets)
-    typer.echo(f"{model}: saved the best, BLEU {best_of(trials).bleu:.2f} on {num_used} sentences", err=True)
+    best = best_of(trials)
+    typer.echo(f"{model}: saved the best, BLEU {best.bleu:.2f}, TER {best.ter:.2f} on {num_used} sentences", err=True)
 
 
 def _read_dev_set(source: Path, target: Path) -> DevSet:

@@ -1,9 +1,12 @@
-"""Tuning: the weights of the two models and of coverage, and the length normalisation, that give the best dev BLEU.
+"""Tuning: the weights of the two models and of coverage, and the length normalisation, that are best on dev data.
+
+BLEU minus TER decides, not BLEU alone: of which setting is better on a few hundred sentences, it says more surely which
+one is better on others (experiments/LOG.md, "What to tune for").
 
 Only the ratio of the weights matters to the search, so the lexical model's stays at one. Coordinate search: the
 alignment weight first, then the length normalisation, then the weight of coverage, then the neighbours of the first and
 the last again; every point is translated by the real search. What is best is saved in the model folder, where
-translating finds it. A model for several kinds of text is tuned on a set of each: the mean of their BLEU decides, so
+translating finds it. A model for several kinds of text is tuned on a set of each: the mean over the sets decides, so
 that long sentences do not outvote short ones.
 """
 
@@ -18,7 +21,7 @@ from typing import TypeVar
 
 from alidade.config import SearchSettings
 from alidade.errors import AlidadeError
-from alidade.evaluation.metrics import corpus_bleu, require_parallel, tokenisation_of_language
+from alidade.evaluation.metrics import Tokenisation, make_metrics, require_parallel, tokenisation_of_language
 from alidade.model_folder import save_search_settings
 from alidade.translator import Translator
 
@@ -31,8 +34,8 @@ long (experiments/LOG.md)."""
 
 
 COVERAGE_WEIGHTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
-AS_GOOD = 0.1
-"""What is within so much BLEU of the best is as good, on a few hundred sentences. Of such settings the one with the
+AS_GOOD = 0.2
+"""What is within so much of the best is as good, on a few hundred sentences. Of such settings the one with the
 highest alignment weight is taken: words point more surely there (tags follow them), and fewer positions are tried."""
 START_OF_COVERAGE = 0.15
 """Where the search begins: without coverage the best alignment weight is another one, and not the best of all."""
@@ -56,7 +59,13 @@ class Trial:
 
     settings: SearchSettings
     bleu: float
-    """The mean over the dev sets."""
+    ter: float
+    """Both are means over the dev sets."""
+
+    @property
+    def score(self) -> float:
+        """What is to be as high as possible."""
+        return self.bleu - self.ter
 
 
 def tune(
@@ -79,38 +88,44 @@ def tune(
     samples = [dev_set.sample(max_sentences) for dev_set in dev_sets]
     tokenisation = tokenisation_of_language(translator.languages[1])
 
-    def score(settings: SearchSettings) -> float:
+    def try_(settings: SearchSettings) -> Trial:
         trying = translator.with_settings(settings)
-        return fmean(bleu_of(trying, sample) for sample in samples)
-
-    def bleu_of(trying: Translator, sample: DevSet) -> float:
-        texts = [translation.text for translation in trying.translate_all(sample.sources, with_links=False)]
-        return corpus_bleu(texts, sample.references, lower_case=True, tokenisation=tokenisation).value
+        scores = [measure(trying, sample, tokenisation) for sample in samples]
+        return Trial(settings, *map(fmean, zip(*scores, strict=True)))
 
     trials = []
     alignment = translator.system.alignment if translator.is_assisted else None
     knows_skips = alignment is not None and bool(alignment.skip_cost.any())
-    for trial in try_settings(score, translator.settings, is_assisted=translator.is_assisted, knows_skips=knows_skips):
+    for trial in try_settings(try_, translator.settings, is_assisted=translator.is_assisted, knows_skips=knows_skips):
         trials.append(trial)
         yield trial
     save_search_settings(path, best_of(trials).settings)
 
 
+def measure(translator: Translator, dev_set: DevSet, tokenisation: Tokenisation) -> tuple[float, float]:
+    """BLEU and TER of its translations; TER counts words, so it is left out where a script has none."""
+    texts = [translation.text for translation in translator.translate_all(dev_set.sources, with_links=False)]
+    metrics = make_metrics(lower_case=True, tokenisation=tokenisation)
+    names = ["BLEU"] if tokenisation == "char" else ["BLEU", "TER"]
+    bleu, *ter = [metrics[name].corpus_score(texts, [list(dev_set.references)]).score for name in names]
+    return bleu, sum(ter)
+
+
 def best_of(trials: Sequence[Trial]) -> Trial:
     """Of the trials that are as good as the best, the one with the highest alignment weight, and of those the best."""
-    most = max(trial.bleu for trial in trials)
-    as_good = [trial for trial in trials if trial.bleu >= most - AS_GOOD]
-    return max(as_good, key=lambda trial: (trial.settings.alignment_weight, trial.bleu))
+    most = max(trial.score for trial in trials)
+    as_good = [trial for trial in trials if trial.score >= most - AS_GOOD]
+    return max(as_good, key=lambda trial: (trial.settings.alignment_weight, trial.score))
 
 
 def try_settings(
-    score: Callable[[SearchSettings], float], start: SearchSettings, *, is_assisted: bool, knows_skips: bool
+    try_: Callable[[SearchSettings], Trial], start: SearchSettings, *, is_assisted: bool, knows_skips: bool
 ) -> Iterator[Trial]:
-    """Every point that is tried, in order; the best of them is the result. `score` gives dev BLEU, higher is better.
+    """Every point that is tried, in order; the best of them is the result.
 
     knows_skips: whether the alignment model says what it costs to leave a piece out.
     """
-    tried: dict[SearchSettings, float] = {}
+    tried: dict[SearchSettings, Trial] = {}
     start_of_coverage = (start.coverage_weight or START_OF_COVERAGE) if knows_skips else 0.0
     best = start.model_copy(update={"lexical_weight": 1.0, "coverage_weight": start_of_coverage})
     axes: list[tuple[str, Sequence[float]]] = [("length_normalisation", LENGTH_NORMALISATIONS)]
@@ -125,9 +140,9 @@ def try_settings(
         for value in near:
             settings = best.model_copy(update={name: value})
             if settings not in tried:
-                tried[settings] = score(settings)
-                yield Trial(settings, tried[settings])
-        best = max(tried, key=lambda settings: tried[settings])
+                tried[settings] = try_(settings)
+                yield tried[settings]
+        best = max(tried.values(), key=lambda trial: trial.score).settings
 
 
 def spread_evenly(items: Sequence[Item], most: int) -> list[Item]:
