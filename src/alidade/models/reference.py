@@ -87,6 +87,16 @@ def _last_logits(system: System, model: Any, batch: Batch) -> Tensor:
     return logits
 
 
+def _best(logp: Floats, count: int) -> Ints:
+    """Where the highest values of each row are, (R, V) -> (R, count): sorting them all would take half of the time."""
+    if count < logp.shape[1]:
+        places = np.sort(np.argpartition(-logp, count, axis=1)[:, :count], axis=1)
+    else:
+        places = np.broadcast_to(np.arange(logp.shape[1]), logp.shape)
+    order = np.argsort(-np.take_along_axis(logp, places, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(places, order, axis=1)
+
+
 class ReferenceLexical:
     """A lexical model."""
 
@@ -135,7 +145,7 @@ class ReferenceLexicalState:
         batch = self._pasts.batch(hypotheses, positions)
         logp = torch.log_softmax(_last_logits(self._role.system, self._role.model, batch), dim=-1).numpy()
         self._attention.append(self._role.model.attention(batch)[:, -1].numpy())  # type: ignore[operator]  # a model's method
-        best = NUM_SPECIAL + np.argsort(-logp[:, NUM_SPECIAL:], axis=1, kind="stable")[:, :num_best]
+        best = NUM_SPECIAL + _best(logp[:, NUM_SPECIAL:], num_best)
         return RowPieces(
             best, np.take_along_axis(logp, best, axis=1), logp[:, EOS].copy(), logp[asked.rows, asked.pieces]
         )
