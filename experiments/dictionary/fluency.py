@@ -22,6 +22,7 @@ from pathlib import Path
 
 from alidade.aligner import align
 from alidade.alignment.links import Alignment
+from alidade.dictionary.draft import Draft
 from alidade.dictionary.entries import Dictionary, Entry, make_entry
 from alidade.dictionary.files import load_dictionary
 from alidade.dictionary.inflection import base_form
@@ -272,14 +273,10 @@ def row_of(
 
 def longer_by(plain: Translation, matched: Translation, language: str) -> int:
     """How many words a translation gains if each entry's form stands there for what it translated these words by."""
-    gain = 0
-    for match in matched.matches:
-        if match.forms:
-            links = plain.alignment or Alignment()
-            own = {link.target for link in links if link.source in match.words}
-            own -= {link.target for link in links if link.source not in match.words}
-            gain += min([len(split_words(form.text, language)) for form in match.forms]) - len(own)
-    return gain
+    matches = [match for match in matched.matches if match.forms]
+    forms = [min([len(split_words(form.text, language)) for form in match.forms]) for match in matches]
+    positions = {position for match in matches for position in match.positions}
+    return sum(forms) - len(Draft(plain.target, plain.positions, plain.attention).words_for(positions))
 
 
 def find_damages(

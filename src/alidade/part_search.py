@@ -16,7 +16,7 @@ from alidade.alignment.positions import attended_positions
 from alidade.config import SearchSettings
 from alidade.dictionary.draft import Draft
 from alidade.dictionary.matching import Match
-from alidade.dictionary.rules import SentenceRules, WordBorders
+from alidade.dictionary.rules import FINAL_MARKS, SentenceRules, WordBorders
 from alidade.engine.system import EngineSystem
 from alidade.model_folder import ModelFolder
 from alidade.parts import Part
@@ -82,8 +82,8 @@ class PartSearch:
         if not matches or attention is None:
             return Draft(translation.target, translation.positions)
         if not self.system.lexical.is_assisted:
-            return Draft(translation.target, tuple(attended_positions(attention)))
-        return Draft(translation.target, translation.positions).looking_at(matches, attention)
+            return Draft(translation.target, tuple(attended_positions(attention)), attention)
+        return Draft(translation.target, translation.positions, attention).looking_at(matches)
 
     def _obeying(self, part: Part, translations: Sequence[Translation]) -> list[Translation]:
         """Those that obey the dictionary, with what they use of it."""
@@ -161,11 +161,13 @@ class PartSearch:
             max_length=request.length_limit(self.settings),
             num_given=len(request.prefix),
             final_mark=_final_mark(part.source),
+            inner_marks=_inner_marks(part.source),
             kept_marks=[position for position in draft.final_marks(part.source) if position not in of_matches],
             markless=draft.markless(part.source),
             draft_words=sorted(set(draft.target.ids) - self.borders().continuing),
             elsewhere=draft.elsewhere(part.matches),
             absorbed=absorbed,
+            said_first=draft.said_first(part.matches, part.source),
         )
 
     def _rules(self, matches: Sequence[Match], draft: Draft) -> SentenceRules:
@@ -210,6 +212,16 @@ def _final_mark(source: Encoding) -> range:
         return range(0)
     pieces = source.pieces_of_word(len(source.words) - 1)
     return range(pieces.start + 1, pieces.stop + 1)
+
+
+def _inner_marks(source: Encoding) -> list[int]:
+    """The positions of the marks that end sentences before the last one."""
+    last = len(source.words) - 1
+    return [
+        piece + 1
+        for piece, word in enumerate(source.word_of_piece)
+        if word < last and source.words[word].text in FINAL_MARKS
+    ]
 
 
 _MARK = regex.compile(r"\p{P}+")

@@ -125,20 +125,20 @@ def test_the_word_that_an_entry_replaces() -> None:
 
 def test_a_word_that_points_before_a_match_and_attends_to_it_translates_it() -> None:
     """As in "a kid is playing", "un copil cântă" with "cântă" at "is"."""
-    draft = Draft(encode("un copil cântă", pieces_a_word=1), (1, 2, 3))
     attention = np.array([[0, 8, 1, 1, 0, 0], [0, 1, 7, 1, 1, 0], [0, 0, 0, 5, 4, 1]], dtype=np.float32)
+    draft = Draft(encode("un copil cântă", pieces_a_word=1), (1, 2, 3), attention)
     playing = match(3, "joacă")
-    looking = draft.looking_at([playing], attention)
+    looking = draft.looking_at([playing])
     assert looking.positions == (1, 2, 4)
     assert draft.translated([playing]) == set()
     assert looking.translated([playing]) == {0}
-    assert draft.looking_at([match(3, "joacă"), match(2, "este")], attention) == draft, "it has a match of its own"
-    assert draft.looking_at([match(1, "fată")], attention) == draft, "something points at it"
+    assert draft.looking_at([match(3, "joacă"), match(2, "este")]) == draft, "it has a match of its own"
+    assert draft.looking_at([match(1, "fată")]) == draft, "something points at it"
     attention[2] = [0, 0, 0, 8, 1, 1]
-    assert draft.looking_at([playing], attention) == draft, "it does not look there"
-    after = Draft(draft.target, (1, 2, 4))
+    assert draft.looking_at([playing]) == draft, "it does not look there"
+    after = replace(draft, positions=(1, 2, 4))
     attention[2] = [0, 0, 0, 4, 5, 1]
-    assert after.looking_at([match(2, "este")], attention) == after, "it points beyond"
+    assert after.looking_at([match(2, "este")]) == after, "it points beyond"
 
 
 @given(drafts(), st.data())
@@ -148,13 +148,39 @@ def test_only_matches_that_nothing_points_at_get_a_word(
     draft, matches, source = given_draft
     shares = st.lists(st.integers(1, 9), min_size=len(source) + 2, max_size=len(source) + 2)
     attention = np.array([data.draw(shares) for _ in draft.positions], dtype=np.float32)
-    looking = draft.looking_at(matches, attention)
+    looking = replace(draft, attention=attention).looking_at(matches)
     for before, after in zip(draft.positions, looking.positions, strict=True):
         if before != after:
             (moved_to,) = [one for one in matches if after in one.positions]
             assert set(moved_to.positions).isdisjoint(draft.positions)
             assert not any(before in one.positions for one in matches)
     assert draft.translated(matches) <= looking.translated(matches)
+
+
+def test_a_word_whose_ending_points_at_a_match_translates_it_if_it_attends_to_it() -> None:
+    """As in "hugging the woman", "îmbrățișează" with its last piece at "woman"."""
+    attention = np.array([[0, 9, 0, 1, 0], [0, 7, 0, 3, 0]], dtype=np.float32)
+    draft = Draft(replace(encode("ba"), ids=(7, 8)), (1, 3), attention)
+    woman = match(2, "bo")
+    assert draft.words_for(woman.positions) == set()
+    assert draft.absorbed([woman]) == [()], "what stands before it is still to be said"
+    assert draft.translated([woman]) == {0}
+    attention[0] = [0, 7, 0, 3, 0]
+    assert draft.words_for(woman.positions) == {0}
+    assert draft.absorbed([woman]) == [(1,)]
+    attention[:] = [0, 9, 0, 1, 0]
+    assert replace(draft, positions=(3, 3)).words_for(woman.positions) == {0}, "all of it points there"
+    assert replace(draft, positions=(1, 1)).words_for(woman.positions) == set(), "nothing of it does"
+
+
+def test_what_a_draft_says_before_a_match_though_it_stands_beyond() -> None:
+    """As in "a beautiful big thing", "un lucru frumos mare"."""
+    source, target = encode("x x x x .", pieces_a_word=1), encode("un lucru frumos mare .", pieces_a_word=1)
+    draft = Draft(target, (1, 4, 2, 3, 5))
+    assert draft.said_first([match(1, "x")], source) == {0: {4}}
+    assert draft.said_first([match(1, "x"), match(3, "y")], source) == {}, "it has an entry of its own"
+    assert draft.said_first([match(0, "x"), match(2, "y")], source) == {1: {4}}
+    assert Draft(target, (1, 4, 4, 3, 6)).said_first([match(1, "x")], source) == {}, "nobody knows where it belongs"
 
 
 def test_words_that_translate_no_match() -> None:

@@ -178,6 +178,49 @@ def test_the_drafts_words_displace_only_what_may_not_follow_a_form() -> None:
     assert sorted(left.tolist()) == [112, 113, 114]
 
 
+def positions_left(dictionary: DictionaryRestriction, *likely: int) -> list[int]:
+    """Where the only hypothesis of a sentence of six words may look, whose alignment model likes these the most."""
+    logp: Any = np.full((1, 1, 8), -9, dtype=np.float32)
+    logp[0, 0, list(likely)] = -np.arange(1, len(likely) + 1)
+    dictionary.restrict_positions(logp)
+    return np.flatnonzero(logp[0, 0] > -np.inf).tolist()
+
+
+def sentence_of_six(**marks: Any) -> DictionaryRestriction:
+    """The second word has an entry."""
+    rules = SentenceRules([match(2, 2, (200,))], BORDERS, required=[0])
+    return DictionaryRestriction([TermSentence(rules, end_position=7, max_length=20, **marks)], is_assisted=True)
+
+
+def test_what_the_draft_says_before_an_entry_may_be_said_before_it() -> None:
+    """A noun after an adjective with an entry."""
+    assert positions_left(sentence_of_six(), 2, 3) == [2]
+    assert positions_left(sentence_of_six(said_first={0: {3}}), 2, 3) == [2, 3]
+    assert positions_left(sentence_of_six(), 6) == [2], "it was left behind"
+    assert 6 in positions_left(sentence_of_six(said_first={0: {6}}), 6), "the draft goes there first, too"
+
+
+def test_a_mark_that_ends_a_sentence_within_a_text_waits_for_the_entries_before_it() -> None:
+    assert 4 in positions_left(sentence_of_six(), 3, 4)
+    dictionary = sentence_of_six(inner_marks=[4])
+    assert 4 not in positions_left(dictionary, 3, 4), "there is something left to say before"
+    assert positions_left(dictionary, 4, 3) == [2]
+    assert positions_left(dictionary, 5, 3) == [2], "the next sentence is too far"
+    assert 1 in positions_left(sentence_of_six(inner_marks=[1]), 1), "no mark of its own sentence"
+
+
+@pytest.mark.parametrize(("piece", "may_end"), [(230, False), (241, False), (113, True)])
+def test_only_a_mark_is_what_a_translation_has_to_end_with(piece: int, may_end: bool) -> None:
+    """A word may be written from the source's final mark: "elementele din" for "items)"."""
+    borders = WordBorders(BORDERS.continuing, frozenset(), beginning={"aaa": ((230, "aaa"),)})
+    rules = SentenceRules([match(2, 2, (200,))], borders)
+    terms = TermSentence(rules, end_position=7, max_length=20, final_mark=range(6, 7), kept_marks=[6])
+    dictionary = DictionaryRestriction([terms], is_assisted=True)
+    one, logp = np.ones((1, 1), dtype=np.int64), np.full((1, 1), -5, dtype=np.float32)
+    dictionary.commit(Beam(logp, one - 1, piece * one, 6 * one, logp, logp))
+    assert positions_left(dictionary, 7) == ([6, 7] if may_end else [6])
+
+
 @pytest.mark.parametrize("mode", ["suggest", "require"])
 def test_a_mark_that_ends_a_sentence_is_written_from_no_word_but_as_part_of_a_form(mode: Mode) -> None:
     """Source word 11 would become 111, a full stop."""

@@ -12,8 +12,8 @@ Plain data, no model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,9 @@ MAY_AGREE = 2
 ATTENDS = 0.2
 """A word with this share of its attention on source words to which nothing points, and which points to their left,
 translates them: nine of ten in English–Romanian drafts (experiments/LOG.md)."""
+ATTENDS_IN_PART = 0.25
+"""So does one of which only some pieces point there, with this share: of eighteen of which neither the first nor most
+do, it tells seventeen right (experiments/LOG.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +41,13 @@ class Draft:
     target: Encoding
     positions: tuple[int, ...]
     """The source position of each target piece; for a baseline, where its attention is greatest."""
+    attention: npt.NDArray[np.float32] | None = field(default=None, repr=False, compare=False)
+    """(I, J + 2) of each piece to all positions, if it is known."""
 
-    def looking_at(self, matches: Sequence[Match], attention: npt.NDArray[np.float32]) -> Draft:
+    def looking_at(self, matches: Sequence[Match]) -> Draft:
         """The same with a word for each match to which nothing points, if there is one that attends to it.
 
-        A word may point at what stands before its source word: "cântă" for "is playing" at "is". attention: (I, J + 2),
-        of each piece to all positions.
+        A word may point at what stands before its source word: "cântă" for "is playing" at "is".
         """
         positions = list(self.positions)
         matched = {position for match in matches for position in match.positions}
@@ -51,7 +55,7 @@ class Draft:
         for match in matches:
             if not set(match.positions).isdisjoint(positions):
                 continue
-            own = attention[:, match.positions].sum(axis=1) / attention.sum(axis=1)  # (I,)
+            own = self._share_at(match.positions)
             candidates = [
                 (float(own[pieces].mean()), pieces)
                 for pieces in words
@@ -61,6 +65,26 @@ class Draft:
             if share >= ATTENDS:
                 positions[best.start : best.stop] = [match.positions[-1]] * len(best)
         return replace(self, positions=tuple(positions))
+
+    def words_for(self, positions: Collection[int]) -> set[int]:
+        """The words that translate these positions: those that point there and, if only with some pieces, attend there.
+
+        Endings often point one word too far: "îmbrățișează" for "hugging" at the "woman" whom it is about.
+        """
+        words = set()
+        for number in range(len(self.target.words)):
+            pieces = self.target.pieces_of_word(number)
+            are_there = [self.positions[piece] in positions for piece in pieces]
+            if all(are_there) or (any(are_there) and self._share_at(positions)[pieces].mean() >= ATTENDS_IN_PART):
+                words.add(number)
+        return words
+
+    def _share_at(self, positions: Collection[int]) -> npt.NDArray[np.float32]:
+        """(I,) how much of its attention each piece has on these positions; all, if nobody knows."""
+        if self.attention is None:
+            return np.ones(len(self.positions), dtype=np.float32)
+        share: npt.NDArray[np.float32] = self.attention[:, list(positions)].sum(axis=1) / self.attention.sum(axis=1)
+        return share
 
     def final_marks(self, source: Encoding) -> list[int]:
         """The positions of the source's punctuation that it translates by the mark it ends with, if it does."""
@@ -134,9 +158,22 @@ class Draft:
             words_at.setdefault(position, set()).add(word)
         absorbed = []
         for match in matches:
-            own = {word for position in match.positions for word in words_at.get(position, ())}
+            own = self.words_for(match.positions)
             absorbed.append(tuple(sorted([at for at, words in words_at.items() if words <= own and at not in matched])))
         return absorbed
+
+    def said_first(self, matches: Sequence[Match], source: Encoding) -> dict[int, frozenset[int]]:
+        """For matches the positions beyond them, no match's own, that it translates before them: a noun's, say, for an
+        adjective."""
+        matched = {position for match in matches for position in match.positions}
+        said_first = {}
+        for number, match in enumerate(matches):
+            places = [place for place, position in enumerate(self.positions) if position in match.positions]
+            before = self.positions[: min(places, default=0)]
+            beyond = frozenset([at for at in before if match.positions.stop <= at <= len(source)]) - matched
+            if beyond:
+                said_first[number] = beyond
+        return said_first
 
     def translated(self, matches: Sequence[Match]) -> frozenset[int]:
         """The numbers of the matches whose source words it translates."""
@@ -148,10 +185,8 @@ class Draft:
         Not of short words, which have many uses.
         """
         disobeyed = {position for match in self.disobeyed(matches) for position in match.positions if match.forms}
-        is_replaced = [
-            any(self.positions[piece] in disobeyed for piece in self.target.pieces_of_word(number))
-            for number in range(len(self.target.words))
-        ]
+        words = self.words_for(disobeyed)
+        is_replaced = [number in words for number in range(len(self.target.words))]
         others = [word.text for word, is_it in zip(self.target.words, is_replaced, strict=True) if not is_it]
         firsts: dict[bool, set[int]] = {True: set(), False: set()}
         for number, word in enumerate(self.target.words):
@@ -168,11 +203,11 @@ class Draft:
         """
         matched = {position for match in matches for position in match.positions}
         firsts: dict[bool, set[int]] = {True: set(), False: set()}
-        for number in range(len(self.target.words)):
-            pieces = self.target.pieces_of_word(number)
-            is_matched = any(self.positions[piece] in matched for piece in pieces)
-            if is_matched or len(self.target.words[number].text) > SHORT_WORD:
-                firsts[is_matched].add(self.target.ids[pieces.start])
+        words = self.words_for(matched)
+        for number, word in enumerate(self.target.words):
+            is_matched = number in words
+            if is_matched or len(word.text) > SHORT_WORD:
+                firsts[is_matched].add(self.target.ids[self.target.pieces_of_word(number).start])
         return frozenset(firsts[False] - firsts[True])
 
     def with_capitals(self, matches: Sequence[Match]) -> tuple[Match, ...]:

@@ -67,6 +67,10 @@ class WordBorders:
         pieces = [one for same_letters in self.beginning.values() for one in same_letters]
         return frozenset([i for i, text in pieces if i in self.words and len(text) <= SHORT_WORD])
 
+    def is_mark(self, piece: int) -> bool:
+        """Whether a piece is neither a word nor part of one."""
+        return piece not in self.words and piece not in self.continuing
+
     @cached_property
     def _is_continuing(self) -> npt.NDArray[np.bool_]:
         """By piece; the last place is for all greater ones."""

@@ -9,7 +9,8 @@ words, only the entry's forms may be written there, and:
   model would rather go on with the word. What they cost more is paid back at the end: a form in a silly place, or
   beside a word that says the same, loses against one in its own.
 - *Not left behind.* A hypothesis whose alignment model looks at an unused entry more than anywhere else, or well beyond
-  one, looks at that entry now.
+  one, or at the end of its sentence, looks at that entry now, or at what the draft says before it: "lucru minunat" for
+  "beautiful thing".
 - *Used means done.* Source words whose entry was written, and those that go with them, are not looked at again; a form
   once begun is completed, at its own words, and is a word of its own: nothing that would go on with it may follow.
 - *Not twice in a row.* After a form no word of its stem follows: what an entry leaves untold elsewhere, a neighbour
@@ -31,8 +32,8 @@ Dimensions: B sentences, K beam, S source positions, R rows, k best pieces of a 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -63,6 +64,8 @@ class TermSentence:
     """The first pieces of its translation that somebody else gave: they are watched, not restricted."""
     final_mark: range = range(0)
     """The positions of the punctuation mark that the source ends with, if it does."""
+    inner_marks: Sequence[int] = ()
+    """The positions of marks before it that end a sentence."""
     kept_marks: Sequence[int] = ()
     """The positions of the punctuation mark that its translation has to end with, if there is one."""
     markless: Sequence[int] = ()
@@ -73,6 +76,14 @@ class TermSentence:
     """Those of them that translate no match's words: at a match the model may want one of them first."""
     absorbed: Sequence[Sequence[int]] = ()
     """For each match the positions that its form translates, too, such as an article's."""
+    said_first: Mapping[int, Collection[int]] = field(default_factory=dict)
+    """For matches the positions beyond them that the draft translates before them: a noun's for an adjective."""
+
+    def leaves_behind(self, match: int, position: int) -> bool:
+        """Whether who looks there has left a match: well beyond it, or at its sentence's end, unless it comes first."""
+        stop = self.rules.matches[match].positions.stop
+        is_beyond = position >= stop + LEFT_BEHIND or any(stop <= mark <= position for mark in self.inner_marks)
+        return is_beyond and position not in self.said_first.get(match, ())
 
     def done_with(self, match: int) -> list[int]:
         """The positions that have nothing more to say when a match is used."""
@@ -87,9 +98,9 @@ class _Course:
     debt: float = 0.0
     """What it was credited with for given pieces."""
     is_closed: bool = False
-    """The final mark has been written."""
+    """It has come to the final mark."""
     has_mark: bool = False
-    """So has the one that the translation has to end with."""
+    """A mark has been written from there, or from where the translation's last mark has to come from."""
     is_waiting: bool = False
     """It has wanted to end before all required entries were used: it may write them and end, nothing else."""
 
@@ -162,7 +173,7 @@ class DictionaryRestriction(Restriction):
             _hold_to(logp, [position for match in missing for position in rules.matches[match].positions])
             return True
         way_out = [*terms.final_mark, terms.end_position]
-        if terms.kept_marks and not (course.has_mark or course.is_closed):
+        if terms.kept_marks and not course.has_mark:
             logp[terms.end_position] = -np.inf
             way_out = [*terms.kept_marks]
         if course.is_waiting:
@@ -170,13 +181,13 @@ class DictionaryRestriction(Restriction):
         if logp.max() == -np.inf:  # nowhere left to look
             _hold_to(logp, [rules.matches[match].positions[0] for match in unused] or way_out[-1:])
         best = int(logp.argmax())
-        next_ = [
-            match
-            for match in (() if course.is_closed else unused)
-            if best in rules.matches[match].positions or best >= rules.matches[match].positions.stop + LEFT_BEHIND
-        ]
-        if next_:
-            _hold_to(logp, rules.matches[next_[0]].positions)
+        for match in () if course.is_closed else unused:
+            own = rules.matches[match].positions
+            if best in own or terms.leaves_behind(match, best):
+                others = [position for position in terms.said_first.get(match, ()) if logp[position] > -np.inf]
+                _hold_to(logp, [*own, *others])
+                break
+            logp[[mark for mark in terms.inner_marks if terms.leaves_behind(match, mark)]] = -np.inf
         return course.is_waiting
 
     def _must_wait(self, terms: TermSentence, course: _Course, logp: Floats) -> bool:
@@ -419,15 +430,16 @@ class DictionaryRestriction(Restriction):
             rule is None
             and state is course.state
             and is_waiting == course.is_waiting
-            and (position not in terms.final_mark or course.is_closed)
+            and (position not in terms.final_mark or (course.is_closed and course.has_mark))
             and (position not in terms.kept_marks or course.has_mark)
         ):
             return course
+        is_last_mark = position in (*terms.final_mark, *terms.kept_marks) and terms.rules.borders.is_mark(piece)
         return _Course(
             state,
             course.debt + credits_.get(piece, 0.0),
             course.is_closed or (self._is_assisted and position in terms.final_mark),
-            course.has_mark or position in terms.kept_marks,
+            course.has_mark or is_last_mark,
             is_waiting,
         )
 
