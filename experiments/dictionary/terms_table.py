@@ -19,6 +19,7 @@ without repeats that column stays empty. With --record NAME it is kept as experi
 from __future__ import annotations
 
 import argparse
+import functools
 import statistics
 import sys
 import time
@@ -35,7 +36,7 @@ from alidade.dictionary.simulation import ReferencePair, simulate_dictionary
 from alidade.errors import AlidadeError
 from alidade.evaluation.terms import TermRun, evaluate_terms, translate_in_mode
 from alidade.io import read_lines, write_aside
-from alidade.text.normalise import normalise_text
+from alidade.text.normalise import normalise_as_set, normalise_text
 from alidade.text.words import split_words
 from alidade.translator import Mode, Translator
 
@@ -132,11 +133,16 @@ def read_task(arguments: argparse.Namespace, systems: list[Translator]) -> Task:
 def simulate(sources: list[str], references: list[str], corpus: Path, systems: list[Translator]) -> Dictionary:
     """A dictionary of reference words that these systems' translations lack."""
     opened = PreparedCorpus.open(corpus)
-    alignments = align_like_corpus(opened, list(zip(sources, references, strict=True)))
+    model = systems[0].model
+    source, target = model.source_subwords.language, model.target_subwords.language
     translated = [system.translate_all(sources, with_links=False, protect=False) for system in systems]
     texts = [" ".join([translation.text for translation in by_all]) for by_all in zip(*translated, strict=True)]
+    normalise = functools.partial(normalise_as_set, settings=opened.normalisation)  # what systems write is, too
+    sources = [normalise(text, source) for text in sources]
+    references, texts = ([normalise(text, target) for text in of_target] for of_target in (references, texts))
+    alignments = align_like_corpus(opened, list(zip(sources, references, strict=True)))
     pairs = map(ReferencePair, sources, references, alignments, texts)
-    simulated = simulate_dictionary(pairs, language_of(systems[0]), systems[0].model.target_subwords.language)
+    simulated = simulate_dictionary(pairs, source, target)
     print(f"{simulated}\n")
     return Dictionary(simulated.entries)
 
