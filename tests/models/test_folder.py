@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from alidade.config import NormalisationSettings, SearchSettings, SubwordSettings, TransformerSettings
+from alidade.config import (
+    NormalisationSettings,
+    SearchSettings,
+    SubwordSettings,
+    TransformerJumpsSettings,
+    TransformerSettings,
+)
 from alidade.corpus.encode import count_units, train_subwords
 from alidade.errors import AlidadeError
 from alidade.model_folder import load_model_folder, save_model_folder
@@ -85,10 +91,23 @@ def test_the_second_stage_takes_the_baselines_weights(folder: Path, subwords: Su
     assert torch.equal(assisted(batch)["lexical"], load_system(load_model_folder(folder))(batch)["lexical"])
 
 
+def test_one_role_may_start_from_a_whole_system(folder: Path, subwords: Subwords) -> None:
+    alignment = TransformerJumpsSettings.model_validate(SHAPE | {"kind": "transformer-jumps"})
+    whole = build_system(ASSISTED, alignment, len(subwords), len(subwords))
+    save_model_folder(folder, named_weights(whole), ASSISTED, alignment, subwords, subwords)
+    part = fresh(ASSISTED, subwords)
+    initialise_from(part, folder)
+    batch = random_batch()
+    assert torch.equal(part(batch)["lexical"], load_system(load_model_folder(folder))(batch)["lexical"])
+
+
 def test_another_shape_is_refused(folder: Path, subwords: Subwords) -> None:
     wider = fresh(TransformerSettings.model_validate(SHAPE | {"width": 32}), subwords)
     with pytest.raises(AlidadeError, match="the same sizes"):
         initialise_from(wider, folder)
+    shallower = fresh(TransformerSettings.model_validate(SHAPE | {"decoder_layers": 1}), subwords)
+    with pytest.raises(AlidadeError, match="does not have"):
+        initialise_from(shallower, folder)
 
 
 def test_truncated_weights_are_refused(folder: Path) -> None:

@@ -62,8 +62,11 @@ def test_a_start_of_another_vocabulary(tmp_path: Path, baseline: Path) -> None:
 def test_a_start_of_another_shape(lexicon_corpus: Path, tmp_path: Path, baseline: Path) -> None:
     wider = ALIGNED | {"width": 32}
     assert_refused("has the shape", tmp_path / "run", lexicon_corpus, lexical=wider, init_from=baseline)
-    deeper = {"lexical": None, "alignment": JUMPS}
-    assert_refused("does not have", tmp_path / "run", lexicon_corpus, **deeper, init_from=baseline)
+
+
+def test_a_start_with_nothing_of_what_is_trained(lexicon_corpus: Path, tmp_path: Path, baseline: Path) -> None:
+    other = {"lexical": None, "alignment": JUMPS}
+    assert_refused("only: lexical", tmp_path / "run", lexicon_corpus, **other, init_from=baseline)
 
 
 def test_a_start_of_other_conventions(lexicon_corpus: Path, tmp_path: Path, baseline: Path) -> None:

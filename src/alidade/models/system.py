@@ -222,14 +222,15 @@ def load_weights(system: System, path: Path) -> None:
 def initialise_from(system: System, path: Path) -> None:
     """Start from another folder's weights: the second stage of training (paper, section 3.3).
 
-    Every weight of the folder must have its place here, except for alignment heads when a plain transformer goes on
-    from an assisted one; weights that the folder does not have (alignment heads, a role that it lacks) stay as they
-    were drawn.
+    Every weight of the folder must have its place here, except for those of a role that is not trained, and for
+    alignment heads when a plain transformer goes on from an assisted one; weights that the folder does not have
+    (alignment heads, a role that it lacks) stay as they were drawn.
     """
     parameters = dict(system.named_parameters())
     has_heads = any(map(_is_of_heads, parameters))
-    weights = {name: weight for name, weight in read_weights(path).items() if has_heads or not _is_of_heads(name)}
-    for name, weight in weights.items():
+    for name, weight in read_weights(path).items():
+        if name.split(".")[0] not in system.roles or (_is_of_heads(name) and not has_heads):
+            continue
         if name not in parameters:
             raise AlidadeError(f"init_from {path}: it has the weight {name}, which the model to train does not have")
         if weight.shape != parameters[name].shape:

@@ -116,6 +116,9 @@ def _check_start(config: TrainConfig, corpus: PreparedCorpus) -> None:
                 f"init_from {start}: its {side} vocabulary ({theirs.language}, {theirs.size} pieces) is not that of "
                 f"{corpus.folder} ({ours.language}, {ours.size} pieces): train both stages on one corpus"
             )
+    if all(getattr(config, role) is None for role in description.roles):
+        theirs = ", ".join(sorted(description.roles))
+        raise AlidadeError(f"init_from {start}: it has nothing of what is to be trained, only: {theirs}")
     _check_conventions(config.lexical, description.lexical, start)
 
 
