@@ -117,8 +117,9 @@ def _check_start(config: TrainConfig, corpus: PreparedCorpus) -> None:
                 f"{corpus.folder} ({ours.language}, {ours.size} pieces): train both stages on one corpus"
             )
     if all(getattr(config, role) is None for role in description.roles):
-        theirs = ", ".join(sorted(description.roles))
-        raise AlidadeError(f"init_from {start}: it has nothing of what is to be trained, only: {theirs}")
+        raise AlidadeError(
+            f"init_from {start}: it has nothing of what is to be trained, only: {', '.join(sorted(description.roles))}"
+        )
     _check_conventions(config.lexical, description.lexical, start)
 
 

@@ -9,6 +9,7 @@ class Terms {
     this.view = watched({ all: [], open: null });
     /** Counts whatever may change a translation. */
     this.changed = watched(0);
+    this.numUnderWay = 0;
   }
 
   get open() { return this.view.get().open; }
@@ -37,8 +38,9 @@ class Terms {
   }
 
   async again(id) {
-    const all = this.view.get().all.filter((one) => one.id !== id);
     const open = await ask(`${PATH}/${id}`);
+    if (this.numUnderWay) return; // older than what shows; the change under way asks again
+    const all = this.view.get().all.filter((one) => one.id !== id);
     this.view.set({ all: [...all, open], open });
     keep({ dictionary: id });
     this.changed.set(this.changed.get() + 1);
@@ -49,9 +51,17 @@ class Terms {
     await this.again(made.id);
   }
 
-  async change(part) {
-    await send(`${PATH}/${this.open.id}`, { method: "PATCH", json: part });
-    await this.again(this.open.id);
+  /** Settings show at once: the next one may be changed while the server is still told of this one. */
+  async change({ entries, removed, ...settings }) {
+    const { id } = this.open;
+    this.view.change({ open: { ...this.open, ...settings } });
+    this.numUnderWay++;
+    try {
+      await send(`${PATH}/${id}`, { method: "PATCH", json: { entries, removed, ...settings } });
+    } finally {
+      this.numUnderWay--;
+      if (!this.numUnderWay && this.open?.id === id) await this.again(id);
+    }
   }
 
   /** Into the open dictionary, or into a new one. */
