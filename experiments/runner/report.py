@@ -139,7 +139,8 @@ def _translation_line(
 def _updates(row: TranslationRow, training: Mapping[str, Any]) -> str:
     """Of the models that write words, stage by stage."""
     updates = training.get("updates", {})
-    return " + ".join([f"{count:,}" for run, count in updates.items() if run != row.alignment]) or MISSING
+    others = {row.alignment} | {one.run for one in row.before if one.role == "alignment"}
+    return " + ".join([f"{count:,}" for run, count in updates.items() if run not in others]) or MISSING
 
 
 def _score(shelf: Shelf, row: TranslationRow, figures: Mapping[str, Any], test: str, metric: str) -> str:

@@ -47,6 +47,15 @@ class TaskSettings(Settings):
         return self.data / f"{name}.{self.source}", self.data / f"{name}.{self.target}"
 
 
+class EarlierRun(Settings):
+    """A run that led to the model which a row's runs begin with, and is not repeated for it."""
+
+    run: str
+    role: Literal["lexical", "alignment"] = "lexical"
+    updates: int
+    minutes: int
+
+
 class TranslationRow(Settings):
     """A system to train, tune and test."""
 
@@ -61,6 +70,8 @@ class TranslationRow(Settings):
     """The run whose model gives positions, unless the lexical one's folder has both or needs none."""
     baseline: str | None = None
     """The row to compare with: for an assisted system the plain transformer, continued for as many updates."""
+    before: tuple[EarlierRun, ...] = ()
+    """What led to the model that the first of `train` begins with, if that is not among them."""
     form: Literal["float32", "float16", "int8"] = "float32"
     """How the weights are stored before anything is measured."""
     order: int = 9

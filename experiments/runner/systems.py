@@ -6,6 +6,7 @@ again when what it was made from has changed (`alidade.corpus.prepare`), and a s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from alidade.errors import AlidadeError
 from alidade.io import hash_file, read_json
 from alidade.model_folder import SEARCH_FILE, WEIGHTS_FILE, copy_model_folder, load_model_folder
 from alidade.training.loop import train
-from runner.settings import Library, TaskSettings, TranslationRow
+from runner.settings import EarlierRun, Library, TaskSettings, TranslationRow
 
 
 class MissingCellError(AlidadeError):
@@ -78,7 +79,7 @@ def make_system(shop: Workshop, name: str, row: TranslationRow) -> ReadySystem:
     )
     tuned = _tune(shop, stages, task, folder, assembled)
     trained = [shop.library.run_folder(row.task, run) for run in row.train]
-    return ReadySystem(folder, work, tuned.fingerprint, _training_figures(runs, trained))
+    return ReadySystem(folder, work, tuned.fingerprint, _training_figures(runs, trained, row.before))
 
 
 def _ensure_trained(shop: Workshop, task: str, name: str) -> None:
@@ -128,9 +129,12 @@ def _tune(shop: Workshop, stages: StageRunner, task: TaskSettings, folder: Path,
     return stages.run("tune", inputs, [folder / SEARCH_FILE], work)
 
 
-def _training_figures(runs: list[Path], trained: list[Path]) -> dict[str, Any]:
+def _training_figures(runs: list[Path], trained: list[Path], before: Sequence[EarlierRun]) -> dict[str, Any]:
     """Dev perplexities of the runs that the system is made of; updates and minutes of all that led to it."""
-    figures: dict[str, Any] = {"updates": {}, "minutes": {}}
+    figures: dict[str, Any] = {
+        "updates": {one.run: one.updates for one in before},
+        "minutes": {one.run: one.minutes for one in before},
+    }
     for run in runs:
         result = read_json(run / "result.json")
         figures |= {name: result[name] for name in result if name.endswith((".perplexity", ".accuracy"))}
