@@ -200,6 +200,17 @@ def test_what_the_draft_says_before_an_entry_may_be_said_before_it() -> None:
     assert 6 in positions_left(sentence_of_six(said_first={0: {6}}), 6), "the draft goes there first, too"
 
 
+@pytest.mark.parametrize(("position", "may_look_at"), [(1, range(8)), (2, [2])])
+def test_who_has_come_to_an_entry_with_the_end_of_a_word_stays_there(position: int, may_look_at: list[int]) -> None:
+    """As "gheață" for "ice", but with its last piece at "skating", which has an entry."""
+    dictionary = sentence_of_six()
+    one, logp = np.ones((1, 1), dtype=np.int64), np.full((1, 1), -5, dtype=np.float32)
+    dictionary.commit(Beam(logp, one - 1, 241 * one, position * one, logp, logp))
+    assert positions_left(dictionary, 3) == [at for at in may_look_at if at != 7], "the end waits in any case"
+    dictionary.commit(Beam(logp, one - 1, 241 * one, one, logp, logp))
+    assert 3 in positions_left(dictionary, 3), "that was elsewhere"
+
+
 def test_a_mark_that_ends_a_sentence_within_a_text_waits_for_the_entries_before_it() -> None:
     assert 4 in positions_left(sentence_of_six(), 3, 4)
     dictionary = sentence_of_six(inner_marks=[4])

@@ -10,7 +10,8 @@ words, only the entry's forms may be written there, and:
   beside a word that says the same, loses against one in its own.
 - *Not left behind.* A hypothesis whose alignment model looks at an unused entry more than anywhere else, or well beyond
   one, or at the end of its sentence, looks at that entry now, or at what the draft says before it: "lucru minunat" for
-  "beautiful thing".
+  "beautiful thing". So does one whose last word ends at the entry: who goes on from there says the rest of the sentence
+  without it, and then again.
 - *Used means done.* Source words whose entry was written, and those that go with them, are not looked at again; a form
   once begun is completed, at its own words, and is a word of its own: nothing that would go on with it may follow.
 - *Not twice in a row.* After a form no word of its stem follows: what an entry leaves untold elsewhere, a neighbour
@@ -103,6 +104,8 @@ class _Course:
     """A mark has been written from there, or from where the translation's last mark has to come from."""
     is_waiting: bool = False
     """It has wanted to end before all required entries were used: it may write them and end, nothing else."""
+    has_come_to: int | None = None
+    """The unused match from whose source words its last word was completed: it stays there."""
 
 
 class DictionaryRestriction(Restriction):
@@ -183,7 +186,7 @@ class DictionaryRestriction(Restriction):
         best = int(logp.argmax())
         for match in () if course.is_closed else unused:
             own = rules.matches[match].positions
-            if best in own or terms.leaves_behind(match, best):
+            if match == course.has_come_to or best in own or terms.leaves_behind(match, best):
                 others = [position for position in terms.said_first.get(match, ()) if logp[position] > -np.inf]
                 _hold_to(logp, [*own, *others])
                 break
@@ -426,10 +429,12 @@ class DictionaryRestriction(Restriction):
         if self._step == terms.num_given - 1:
             state = terms.rules.after_given(state, self._step + 1)
         is_waiting = hypothesis in self._waiting
+        has_come_to = self._comes_to(terms, state, position)
         if (
             rule is None
             and state is course.state
             and is_waiting == course.is_waiting
+            and has_come_to == course.has_come_to
             and (position not in terms.final_mark or (course.is_closed and course.has_mark))
             and (position not in terms.kept_marks or course.has_mark)
         ):
@@ -441,7 +446,13 @@ class DictionaryRestriction(Restriction):
             course.is_closed or (self._is_assisted and position in terms.final_mark),
             course.has_mark or is_last_mark,
             is_waiting,
+            has_come_to,
         )
+
+    def _comes_to(self, terms: TermSentence, state: State, position: int) -> int | None:
+        """The match whose words a hypothesis has just translated without writing it: as the end of another word."""
+        match = terms.rules.match_at(position) if self._is_assisted and self._step >= terms.num_given else None
+        return match if match is not None and match in terms.rules.unused(state) else None
 
     def keep(self, sentences: Ints) -> None:
         self._sentences = [self._sentences[sentence] for sentence in sentences.tolist()]
