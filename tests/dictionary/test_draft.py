@@ -123,6 +123,20 @@ def test_the_word_that_an_entry_replaces() -> None:
     assert Draft(encode("de ba"), (1, 1, 2, 2)).replaced([match(0, "bo")], BORDERS) == set(), "too short to tell"
 
 
+def test_a_compound_with_an_entrys_form_would_say_it_twice() -> None:
+    """As in "black and white", "alb-negru", of which little attends to "white"."""
+    target = replace(encode("xx alb-negru", 1), pieces=("xx", "alb", "-negru"), ids=(7, 8, 9), word_of_piece=(0, 1, 1))
+    attention = np.array([[0, 9, 0, 0, 0], [0, 0, 4, 5, 1], [0, 0, 8, 1, 1]], dtype=np.float32)
+    draft = Draft(target, (1, 3, 2), attention)
+    assert draft.words_for([3]) == {1}, "a third of its attention lies there"
+    attention[1] = [0, 0, 8, 1, 1]
+    assert draft.words_for([3]) == set()
+    assert draft.replaced([match(2, "Alb")], BORDERS) == {8}
+    assert draft.replaced([match(2, "gri")], BORDERS) == set()
+    assert draft.replaced([match(0, "alb")], BORDERS) == set(), "it does not point there"
+    assert draft.absorbed([match(2, "alb")]) == [()], "what is black is still to be said"
+
+
 def test_a_word_that_points_before_a_match_and_attends_to_it_translates_it() -> None:
     """As in "a kid is playing", "un copil cântă" with "cântă" at "is"."""
     attention = np.array([[0, 8, 1, 1, 0, 0], [0, 1, 7, 1, 1, 0], [0, 0, 0, 5, 4, 1]], dtype=np.float32)

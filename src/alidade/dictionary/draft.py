@@ -180,12 +180,13 @@ class Draft:
         return frozenset([n for n, match in enumerate(matches) if not set(match.positions).isdisjoint(self.positions)])
 
     def replaced(self, matches: Sequence[Match], borders: WordBorders) -> frozenset[int]:
-        """The first pieces of the words that stand for disobeyed matches, and of others of their stem.
+        """The first pieces of the words that stand for disobeyed matches, of compounds with their forms, and of others of
+        their stem.
 
         Not of short words, which have many uses.
         """
         disobeyed = {position for match in self.disobeyed(matches) for position in match.positions if match.forms}
-        words = self.words_for(disobeyed)
+        words = self.words_for(disobeyed) | self._compounds_with(matches)
         is_replaced = [number in words for number in range(len(self.target.words))]
         others = [word.text for word, is_it in zip(self.target.words, is_replaced, strict=True) if not is_it]
         firsts: dict[bool, set[int]] = {True: set(), False: set()}
@@ -195,6 +196,21 @@ class Draft:
             if is_replaced[number] and not any(have_common_stem(word.text, other) for other in others):
                 firsts[True].update(borders.same_stem(word.text))
         return frozenset(firsts[True] - firsts[False])
+
+    def _compounds_with(self, matches: Sequence[Match]) -> set[int]:
+        """The words that point at a disobeyed match and have its form for a part, as "alb-negru" has "alb".
+
+        They would say it twice. What else they say is still to be said, so they are not among the words for the match.
+        """
+        compounds = set()
+        for match in self.disobeyed(matches):
+            forms = {form.text.casefold() for form in match.forms}
+            for place, position in enumerate(self.positions):
+                word = self.target.word_of_piece[place]
+                parts = self.target.words[word].text.casefold().split("-")
+                if position in match.positions and len(parts) > 1 and not forms.isdisjoint(parts):
+                    compounds.add(word)
+        return compounds
 
     def elsewhere(self, matches: Sequence[Match]) -> frozenset[int]:
         """The first pieces of its words that translate no match's source words, unless others begin so that do.
