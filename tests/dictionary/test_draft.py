@@ -103,6 +103,14 @@ def test_a_form_that_is_forbidden_or_said_twice_disobeys() -> None:
     assert draft.disobeyed([match(1, forbidden=("ba",))]) == [], "not for these words"
 
 
+def test_what_a_drafts_beginning_uses() -> None:
+    draft = Draft(encode("ba be bi"), (1, 2, 2, 2, 3, 3))
+    matches = [match(1, "ba"), match(2, "bi")]
+    assert [use.pieces for use in draft.uses(matches)] == [range(2), range(4, 6)], '"ba" begins at the first word'
+    assert draft.uses_within(5, matches) == draft.uses(matches)[:1]
+    assert draft.uses_within(1, matches) == ()
+
+
 def test_an_article_goes_with_its_noun_when_one_word_translates_both() -> None:
     """As in "The disk is", "Discul este"."""
     draft = Draft(encode("ba be"), (1, 2, 3, 3))

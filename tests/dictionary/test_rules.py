@@ -255,6 +255,19 @@ def test_a_form_that_began_at_its_article_is_not_begun_again() -> None:
     assert rules.goes_on_as_form(State(), 1, 10, 111, place=1) is None
 
 
+def test_what_a_given_beginning_is_known_to_use_is_used() -> None:
+    """A draft's form may have begun at its article, or with more pieces than one before its own place."""
+    rules = rules_for(match(range(2, 3), (10, 110)), match(range(4, 5), (20,)), must_use_all=True)
+    other = rules.advance(INITIAL, 20, place=3, begun=(1,))
+    uses = (Use(0, range(2)), Use(1, range(3, 4)))
+    assert rules.after_given(INITIAL, 2, uses[:1]) == State(uses[:1], has_just_used=True)
+    assert rules.after_given(INITIAL, 3, uses[:1]) == State(uses[:1]), "there is a word after it"
+    assert rules.after_given(other, 4, uses) == State(uses, has_just_used=True)
+    assert rules.after_given(other, 4) == other, "nothing is known"
+    under_way = rules.advance(INITIAL, 10, place=0, begun=(0,))
+    assert rules.after_given(under_way, 3, uses[:1]) == State(uses[:1])
+
+
 def test_only_required_matches_keep_a_sentence_from_ending() -> None:
     rules = SentenceRules([match(range(2, 3), (10,)), match(range(4, 5), (11,))], BORDERS, required=[1])
     assert rules.missing(State()) == (1,)

@@ -114,6 +114,10 @@ class Draft:
                     break
         return tuple(sorted(uses, key=lambda use: use.pieces.start))
 
+    def uses_within(self, num_pieces: int, matches: Sequence[Match]) -> tuple[Use, ...]:
+        """What its first pieces use."""
+        return tuple([use for use in self.uses(matches) if use.pieces.stop <= num_pieces])
+
     def disobeyed(self, matches: Sequence[Match]) -> list[Match]:
         """The matches that can be written but are not used, or are used twice, or stand there in a forbidden form."""
         used = {use.match for use in self.uses(matches)}
@@ -180,10 +184,9 @@ class Draft:
         return frozenset([n for n, match in enumerate(matches) if not set(match.positions).isdisjoint(self.positions)])
 
     def replaced(self, matches: Sequence[Match], borders: WordBorders) -> frozenset[int]:
-        """The first pieces of the words that stand for disobeyed matches, of compounds with their forms, and of others of
-        their stem.
+        """The first pieces of the words that stand for disobeyed matches, and of others of their stem.
 
-        Not of short words, which have many uses.
+        Also of compounds with their forms. Not of short words, which have many uses.
         """
         disobeyed = {position for match in self.disobeyed(matches) for position in match.positions if match.forms}
         words = self.words_for(disobeyed) | self._compounds_with(matches)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -313,12 +313,19 @@ class SentenceRules:
             return state
         return State((*state.uses, Use(match, range(end - len(state.written), end))), has_just_used=True)
 
-    def after_given(self, state: State, end: int) -> State:
+    def after_given(self, state: State, end: int, known: Sequence[Use] = ()) -> State:
         """The state after the last of `end` pieces that somebody else gave, in whole words.
 
         A form that could only go on inside of the last word is not made of it: that word was meant as it stands, and
-        takes the form's place.
+        takes the form's place. known: what these pieces use, if that is known better.
         """
+        if missed := [use for use in known if not state.has_used(use.match)]:
+            uses = tuple(sorted([*state.uses, *missed], key=lambda use: use.pieces.start))
+            if uses[-1].pieces.stop == end:
+                return State(uses, has_just_used=True)
+            state = replace(state, uses=uses)
+            if state.under_way in [use.match for use in missed]:
+                state = State(uses, is_glued=state.is_glued)
         match = state.under_way
         if match is None:
             return state

@@ -63,6 +63,8 @@ class TermSentence:
     """Steps that its translation may take, `</s>` among them."""
     num_given: int = 0
     """The first pieces of its translation that somebody else gave: they are watched, not restricted."""
+    given_uses: Sequence[Use] = ()
+    """What they are known to use: a draft's form may begin at its article, "albă" for "and white" at "and"."""
     final_mark: range = range(0)
     """The positions of the punctuation mark that the source ends with, if it does."""
     inner_marks: Sequence[int] = ()
@@ -427,7 +429,7 @@ class DictionaryRestriction(Restriction):
         if state is None:
             state = terms.rules.advance(course.state, piece, place=self._step, begun=begun)
         if self._step == terms.num_given - 1:
-            state = terms.rules.after_given(state, self._step + 1)
+            state = terms.rules.after_given(state, self._step + 1, terms.given_uses)
         is_waiting = hypothesis in self._waiting
         has_come_to = self._comes_to(terms, state, position)
         if (
