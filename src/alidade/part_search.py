@@ -162,7 +162,7 @@ class PartSearch:
             num_given=len(request.prefix),
             given_uses=draft.uses_within(len(request.prefix), part.matches) if request.prefix_positions else (),
             final_mark=_final_mark(part.source),
-            inner_marks=_inner_marks(part.source),
+            inner_marks=[*_inner_marks(part.source), *draft.inner_marks(part.source)],
             kept_marks=[position for position in draft.final_marks(part.source) if position not in of_matches],
             markless=draft.markless(part.source),
             draft_words=sorted(set(draft.target.ids) - self.borders().continuing),

@@ -205,6 +205,13 @@ def test_what_a_draft_says_before_a_match_though_it_stands_beyond() -> None:
     assert Draft(target, (1, 4, 4, 3, 6)).said_first([match(1, "x")], source) == {}, "nobody knows where it belongs"
 
 
+def test_source_words_that_a_draft_ends_a_sentence_with() -> None:
+    """As in "for the GNOME desktop environment. It", with a full stop for "environment"."""
+    source, target = encode("x x x . x .", 1), encode("a . b . c .", pieces_a_word=1)
+    assert Draft(target, (1, 2, 3, 4, 5, 6)).inner_marks(source) == [2], "not the source's own marks"
+    assert Draft(target, (1, 4, 3, 4, 5, 3)).inner_marks(source) == [], "not the last mark"
+
+
 def test_words_that_translate_no_match() -> None:
     target = encode("deschide discul nou al discul", pieces_a_word=1)
     draft = Draft(target, (1, 2, 3, 3, 4))

@@ -218,6 +218,8 @@ def test_a_mark_that_ends_a_sentence_within_a_text_waits_for_the_entries_before_
     assert positions_left(dictionary, 4, 3) == [2]
     assert positions_left(dictionary, 5, 3) == [2], "the next sentence is too far"
     assert 1 in positions_left(sentence_of_six(inner_marks=[1]), 1), "no mark of its own sentence"
+    said_first = sentence_of_six(inner_marks=[4], said_first={0: {3, 4}})
+    assert positions_left(said_first, 4, 3) == [2, 3], "even if the draft has the mark first"
 
 
 @pytest.mark.parametrize(("piece", "may_end"), [(230, False), (241, False), (113, True)])

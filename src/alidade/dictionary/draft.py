@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from alidade.dictionary.matching import Form, Match
-from alidade.dictionary.rules import SHORT_WORD, Use, WordBorders
+from alidade.dictionary.rules import FINAL_MARKS, SHORT_WORD, Use, WordBorders
 from alidade.text.sentences import SENTENCE_ENDS
 from alidade.text.stems import have_common_stem
 from alidade.text.subwords import Encoding
@@ -92,6 +92,17 @@ class Draft:
         last = self.target.pieces_of_word(len(words) - 1) if words and words[-1].is_punctuation else range(0)
         positions = sorted({self.positions[piece] for piece in last}.intersection(range(1, len(source) + 1)))
         return [at for at in positions if source.words[source.word_of_piece[at - 1]].is_punctuation]
+
+    def inner_marks(self, source: Encoding) -> list[int]:
+        """The positions of source words that it ends a sentence with before its end: they have to wait as marks do."""
+        last = len(self.target.words) - 1
+        ends = {
+            position
+            for word, position in zip(self.target.word_of_piece, self.positions, strict=True)
+            if word < last and self.target.words[word].text in FINAL_MARKS
+        }
+        words = [(at, source.words[source.word_of_piece[at - 1]]) for at in ends if 1 <= at <= len(source)]
+        return sorted([at for at, word in words if not word.is_punctuation])
 
     def markless(self, source: Encoding) -> list[int]:
         """The positions of source words that have no mark which ends a sentence, nor become one here."""

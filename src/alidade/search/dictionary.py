@@ -83,10 +83,11 @@ class TermSentence:
     """For matches the positions beyond them that the draft translates before them: a noun's for an adjective."""
 
     def leaves_behind(self, match: int, position: int) -> bool:
-        """Whether who looks there has left a match: well beyond it, or at its sentence's end, unless it comes first."""
+        """Whether who looks there has left a match: at its sentence's end, or well beyond unless that comes first."""
         stop = self.rules.matches[match].positions.stop
-        is_beyond = position >= stop + LEFT_BEHIND or any(stop <= mark <= position for mark in self.inner_marks)
-        return is_beyond and position not in self.said_first.get(match, ())
+        if any(stop <= mark <= position for mark in self.inner_marks):
+            return True
+        return position >= stop + LEFT_BEHIND and position not in self.said_first.get(match, ())
 
     def done_with(self, match: int) -> list[int]:
         """The positions that have nothing more to say when a match is used."""
@@ -189,8 +190,8 @@ class DictionaryRestriction(Restriction):
         for match in () if course.is_closed else unused:
             own = rules.matches[match].positions
             if match == course.has_come_to or best in own or terms.leaves_behind(match, best):
-                others = [position for position in terms.said_first.get(match, ()) if logp[position] > -np.inf]
-                _hold_to(logp, [*own, *others])
+                others = [at for at in terms.said_first.get(match, ()) if not terms.leaves_behind(match, at)]
+                _hold_to(logp, [*own, *[at for at in others if logp[at] > -np.inf]])
                 break
             logp[[mark for mark in terms.inner_marks if terms.leaves_behind(match, mark)]] = -np.inf
         return course.is_waiting
