@@ -14,7 +14,7 @@ from alidade.dictionary.rules import SentenceRules, WordBorders
 from alidade.search.beam import BeamSearch
 from alidade.search.dictionary import DictionaryRestriction, TermSentence
 from alidade.search.hypotheses import Beam, Hypothesis, Request
-from alidade.search.restrictions import NoPairs, Proposals, Restriction, Rows
+from alidade.search.restrictions import SPARE, NoPairs, Proposals, Restriction, Rows
 from alidade.translator import Mode
 from word_by_word import word_by_word_system
 
@@ -176,6 +176,33 @@ def test_the_drafts_words_displace_only_what_may_not_follow_a_form() -> None:
     dictionary.restrict(rows_at(2), proposed, asked_logp)
     left = proposed.pieces[proposed.logp > -np.inf]
     assert sorted(left.tolist()) == [112, 113, 114]
+
+
+@pytest.mark.parametrize("after_form", [False, True])
+def test_a_row_does_not_see_what_is_looked_for_because_of_others(after_form: bool) -> None:
+    """A row may rule out more than it has asked for: what goes on with a form, or all but what goes on with a word."""
+    rules = SentenceRules([match(1, 1, (200,))], BORDERS)
+    terms = TermSentence(rules, end_position=3, max_length=9, draft_words=(112, 113))
+    going_on = [241, 242, 243, 114, 244, 245, 246, 247, 248, 249, 250, 251, 252, 253, 254, 115, 240, 116, 255, 117]
+    results = []
+    for num_proposed in (2 + SPARE, 5 + SPARE, len(going_on)):
+        dictionary = DictionaryRestriction([terms], is_assisted=True)
+        one, logp = np.ones((1, 1), dtype=np.int64), np.full((1, 1), -5, dtype=np.float32)
+        at = Rows(np.array([0]), np.array([1]), np.array([0]))
+        for piece in (200 if after_form else 230, None):
+            question = dictionary.ask(at)
+            pieces, values = np.array(going_on[:num_proposed]), -np.arange(1, num_proposed + 1, dtype=np.float32)
+            end_logp = np.array([-np.inf], dtype=np.float32)
+            proposed = Proposals(pieces[None], values[None], end_logp, beam_size=2)
+            dictionary.restrict(at, proposed, np.full(len(question.pieces), -30, dtype=np.float32))
+            if piece is not None:
+                position = one if after_form else 2 * one
+                dictionary.commit(Beam(logp, one - 1, piece * one, position, logp, logp))
+                at = Rows(np.array([0]), np.array([2 if after_form else 1]), np.array([0]))
+        is_left = proposed.logp > -np.inf
+        results.append(dict(zip(proposed.pieces[is_left].tolist(), proposed.logp[is_left].tolist(), strict=True)))
+    assert results[0]
+    assert results[0] == results[1] == results[2]
 
 
 def positions_left(dictionary: DictionaryRestriction, *likely: int) -> list[int]:

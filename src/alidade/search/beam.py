@@ -183,7 +183,7 @@ class _BatchSearch:
         num_best = self._beam_size + sum(question.num_ruled_out for question in questions)
         found = self._lexical.evaluate(hypotheses, positions, num_best, _join(questions))
         looks_at = self._lexical.attention(pairs) if self._alignment is None and self._restrictions else None
-        proposed = Proposals(found.pieces, found.logp, found.end_logp, looks_at)
+        proposed = Proposals(found.pieces, found.logp, found.end_logp, looks_at, beam_size=self._beam_size)
         first = 0
         for restriction, question in zip(self._restrictions, questions, strict=True):
             last = first + len(question.rows)

@@ -134,6 +134,8 @@ class DictionaryRestriction(Restriction):
         for sentence, terms in enumerate(sentences):
             if terms is not None and is_assisted:
                 self._markless[sentence, list(terms.markless)] = True
+        self._num_spare: Ints = np.zeros(0, dtype=np.int64)
+        """(R,) how many more pieces than the beam has places each of these rows may see."""
         self._last: Ints = np.full((len(sentences), 1), BOS)
         """(B, K) what hypotheses wrote last."""
 
@@ -214,20 +216,19 @@ class DictionaryRestriction(Restriction):
         """The pieces that forms may need, and room for those that are ruled out."""
         self._asked = []
         asked: list[tuple[int, int]] = []
-        num_ruled_out = 0
-        num_marks = len(self._final_marks)
+        self._num_spare = np.full(len(rows.sentences), len(self._final_marks))
         for row, terms, course in self._concerned(rows):
             possible = self._possible_rules(terms, course, int(rows.positions[row]))
             if all(rule is FREE for rule in possible):
                 continue
             self._asked.append((row, terms, course, possible))
-            for rule in possible:
-                asked += [(row, piece) for piece in _asked_pieces(terms, rule)]
-                num_ruled_out = max(num_ruled_out, SPARE if rule.starts_word else len(rule.banned))
+            self._num_spare[row] += max([SPARE if rule.starts_word else len(rule.banned) for rule in possible])
+            asked += [(row, piece) for rule in possible for piece in _asked_pieces(terms, rule)]
+        num_ruled_out = int(self._num_spare.max(initial=0))
         if not asked:
-            return NO_QUESTION._replace(num_ruled_out=num_ruled_out + num_marks)
+            return NO_QUESTION._replace(num_ruled_out=num_ruled_out)
         pairs = np.array(asked)
-        return Question(pairs[:, 0], pairs[:, 1], num_ruled_out + num_marks)
+        return Question(pairs[:, 0], pairs[:, 1], num_ruled_out)
 
     def _concerned(self, rows: Rows) -> list[tuple[int, TermSentence, _Course]]:
         """The rows of sentences with matches whose pieces nobody else gives."""
@@ -250,6 +251,7 @@ class DictionaryRestriction(Restriction):
         return terms.rules.rule(course.state, position, is_first=self._step == 0)
 
     def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats) -> None:
+        proposed.limit(self._num_spare)
         is_markless = self._rule_out_marks(rows, proposed)
         answers = iter(asked_logp.tolist())
         free: list[tuple[int, Rule]] = []
@@ -347,6 +349,7 @@ class DictionaryRestriction(Restriction):
         logp = proposed.logp[row]
         if rule.begins and terms.elsewhere:
             is_due = np.array([piece not in terms.elsewhere for piece in proposed.pieces[row].tolist()])
+            is_due &= logp > -np.inf
             logp = logp[is_due] if is_due.any() else logp
         return np.float32(logp.max())
 

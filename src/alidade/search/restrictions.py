@@ -19,6 +19,7 @@ import numpy as np
 
 from alidade.search.hypotheses import Beam, Request, pick
 from alidade.search.roles import NO_INTS, Bools, Floats, Ints
+from alidade.text.vocabulary import PAD
 
 Pieces = tuple[int, ...]
 
@@ -55,6 +56,20 @@ class Proposals:
     """(R, S) where baselines look; None: assisted systems look at the rows' positions."""
     credit: Floats | None = None
     """(R, k) what is added to log p_lex when hypotheses are ranked, at most its cost; None: nothing."""
+    beam_size: int | None = None
+    """How many of a row's pieces may be needed; None: all."""
+
+    def limit(self, num_spare: Ints) -> None:
+        """Leave to each row as many allowed pieces as the beam has places, and so many to spare, (R,).
+
+        How many pieces rows propose is up to the row that needs the most. A restriction that may rule out more than it
+        has asked for must not see what was looked for because of others: a translation would depend on its batch.
+        """
+        if self.beam_size is not None:
+            rank = (self.logp > -np.inf).cumsum(axis=1)  # the best come first
+            is_beyond = rank > (self.beam_size + num_spare)[:, None]
+            np.copyto(self.logp, -np.inf, where=is_beyond)
+            np.copyto(self.pieces, PAD, where=is_beyond)
 
     def force(self, row: int, pieces: Ints, logp: Floats, credit: Floats) -> None:
         """Let a row propose nothing but these pieces, or the best of them if they are many."""
@@ -221,6 +236,11 @@ class WholeWords(Restriction):
 
     def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats) -> None:  # noqa: ARG002
         numbers = self._rows(rows)
+        if not len(numbers):
+            return
+        num_spare = np.full(len(rows.sentences), proposed.pieces.shape[1])
+        num_spare[numbers] = SPARE
+        proposed.limit(num_spare)
         is_continuing = np.isin(proposed.pieces[numbers], self._continuing)
         proposed.logp[numbers] = np.where(is_continuing, -np.inf, proposed.logp[numbers])
 
