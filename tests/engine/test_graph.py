@@ -103,3 +103,19 @@ def test_what_norms_hand_on_comes_near_in_eight_bits(
     largest = 6 * np.sqrt(np.mean(norm_weight**2)) + np.abs(norm_bias).max()
     steps = largest * np.abs(weight).max(axis=1) / (127 if is_wide else 63)
     assert (np.abs(found["int8"] - found["float32"]) <= 4 * np.sqrt(64) * steps + 1e-4).all()
+
+
+@pytest.mark.parametrize("is_wide", [True, False])
+def test_rectified_values_come_near_in_eight_bits(monkeypatch: pytest.MonkeyPatch, is_wide: bool) -> None:
+    """Those below 0 are 0, those beyond 1 are cut, and no row depends on another."""
+    monkeypatch.setattr("alidade.engine.graph.has_wide_int8", lambda: is_wide)
+    weight, bias = random_layer()
+    x = RANDOM.uniform(-1.5, 1.5, (9, 64)).astype(np.float32)
+    graph = Graph("int8")
+    graph.output("y", graph.relu_linear(graph.input("x", np.float32, ["R", 64]), weight, bias))
+    session = graph.session()
+    (y,) = session({"x": x})
+    steps = np.abs(weight).max(axis=1) / (127 if is_wide else 63)
+    difference = np.abs(y - (x.clip(0, 1) @ weight.T + bias))
+    assert (difference < 2 * np.sqrt(64) * steps).all()
+    np.testing.assert_array_equal(session({"x": x[3:4]})[0], y[3:4])

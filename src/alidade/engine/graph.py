@@ -33,9 +33,9 @@ IR_VERSION = 10
 _EXTRA_DOMAIN = "com.microsoft"
 _EXTRA_OPERATORS = {"FusedMatMul", "MatMulIntegerToFloat"}
 """ONNX Runtime's own operators, beside the standard's."""
-_LARGEST, _LARGEST_REDUCED = 127, 63
+_LARGEST, _LARGEST_REDUCED, _LARGEST_UNSIGNED = 127, 63, 255
 _INPUT_ZERO = 128
-_LARGEST_NORMED = 6.0
+LARGEST_NORMED = 6.0
 """Normed values beyond this, six times what is usual, are cut; beyond the root of the width there are none."""
 
 
@@ -129,31 +129,36 @@ class Graph:
         normed = self.norm(x, norm_weight, norm_bias, epsilon)
         if self.precision == "float32":
             return self.linear(normed, weight, bias)
-        rounded, scales = round_columns(weight.T, reduced=not has_wide_int8())
-        largest = min(_LARGEST_NORMED, len(norm_weight) ** 0.5) * np.sqrt(np.mean(norm_weight**2))
+        largest = min(LARGEST_NORMED, len(norm_weight) ** 0.5) * np.sqrt(np.mean(norm_weight**2))
         largest = max(largest + np.abs(norm_bias).max(), 1e-20)
-        unit, zero = self.constant(largest / _LARGEST), self.constant(_INPUT_ZERO, np.uint8)
+        return self._multiply_rounded(normed, largest / _LARGEST, _INPUT_ZERO, weight, bias)
+
+    def relu_linear(self, x: Value, weight: Floats, bias: Floats) -> Value:
+        """relu(x) weight^T + bias in eight bits, of values that hardly exceed 1: those beyond are cut.
+
+        Rounded to whole numbers from 0 on, x is rectified already, with twice the steps that both signs would have.
+        """
+        return self._multiply_rounded(x, 1 / _LARGEST_UNSIGNED, 0, weight, bias)
+
+    def _multiply_rounded(self, x: Value, step: float, zero: int, weight: Floats, bias: Floats | None = None) -> Value:
+        """x weight^T + bias, x rounded to multiples of a step and cut below -zero and above 255 - zero of them."""
+        rounded, scales = round_columns(weight.T, reduced=not has_wide_int8())
+        step_, zero_ = self.constant(step), self.constant(zero, np.uint8)
         product = self.MatMulIntegerToFloat(
-            self.QuantizeLinear(normed, unit, zero),
+            self.QuantizeLinear(x, step_, zero_),
             self.constant(rounded, np.int8),
-            unit,
+            step_,
             self.constant(scales),
-            zero,
+            zero_,
             self.constant(np.zeros(len(scales)), np.int8),
-            self.constant(bias),
+            *([] if bias is None else [self.constant(bias)]),
         )
         return Value(product)
 
     def _multiply_int8(self, x: Value, weight: Floats, sizes: Value) -> Value:
         """sizes: x without its signs."""
-        rounded, scales = round_columns(weight.T, reduced=not has_wide_int8())
         largest = self.Max(self.ReduceMax(sizes, axes=[-1], keepdims=1), self.constant(1e-20))  # (..., 1)
-        unit, zero = self.constant(1 / _LARGEST), self.constant(_INPUT_ZERO, np.uint8)
-        quantised = self.QuantizeLinear(self.Div(x, largest), unit, zero)
-        weights_zero = self.constant(np.zeros(len(scales)), np.int8)
-        product = self.MatMulIntegerToFloat(
-            quantised, self.constant(rounded, np.int8), unit, self.constant(scales), zero, weights_zero
-        )
+        product = self._multiply_rounded(self.Div(x, largest), 1 / _LARGEST, _INPUT_ZERO, weight)
         return Value(self.Mul(product, largest))
 
     def session(self, threads: int = 1, device: str = "cpu") -> Session:

@@ -18,7 +18,7 @@ from alidade.config import (
     SourceStart,
 )
 from alidade.engine.cache import MASKED, Ancestors, Cache, Workspace
-from alidade.engine.graph import Array, Floats, Graph, Session, Value
+from alidade.engine.graph import LARGEST_NORMED, Array, Floats, Graph, Session, Value
 from alidade.engine.weights import Weights
 from alidade.search.hypotheses import pick
 from alidade.search.roles import Ints
@@ -131,10 +131,16 @@ class Layers:
 
     def feed(self, x: Value, layer: Weights) -> Value:
         """The feed-forward sublayer."""
-        expand = layer.at("feed_forward.expand")
-        hidden = self._activate(self.pre_linear(x, layer.at("feed_forward_residual"), expand["weight"], expand["bias"]))
-        contracted = self.linear(hidden, layer.at("feed_forward.contract"), is_negative=self.shape.activation != "relu")
-        return self.post(x, contracted, layer.at("feed_forward_residual"))
+        residual, expand = layer.at("feed_forward_residual"), layer.at("feed_forward.expand")
+        contract, is_rectified = layer.at("feed_forward.contract"), self.shape.activation == "relu"
+        if self.graph.precision == "int8" and self.shape.pre_norm and is_rectified:
+            largest = largest_hidden(residual.at("norm"), expand)
+            hidden = self.pre_linear(x, residual, expand["weight"] / largest[:, None], expand["bias"] / largest)
+            contracted = self.graph.relu_linear(hidden, contract["weight"] * largest, contract["bias"])
+        else:
+            hidden = self._activate(self.pre_linear(x, residual, expand["weight"], expand["bias"]))
+            contracted = self.linear(hidden, contract, is_negative=not is_rectified)
+        return self.post(x, contracted, residual)
 
     def _activate(self, x: Value) -> Value:
         graph = self.graph
@@ -197,6 +203,14 @@ class Layers:
         attention = graph.Softmax(graph.Add(energies, mask), axis=-1)  # (B, H, T, S)
         context = self.join_heads(graph.MatMul(attention, values))
         return context, Value(graph.ReduceSum(attention, graph.ints(1), keepdims=0))
+
+
+def largest_hidden(norm: Weights, expand: Weights) -> Floats:
+    """What hidden units hardly exceed, (units,): they read what a norm gives, so their weights tell."""
+    usual = np.sqrt(np.square(expand["weight"] * norm["weight"]).sum(axis=1))
+    mean = expand["weight"] @ norm["bias"] + expand["bias"]
+    largest: Floats = LARGEST_NORMED * usual + np.maximum(mean, 0)
+    return np.maximum(largest, np.float32(1e-20))
 
 
 @dataclass(frozen=True, slots=True)
