@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from alidade.engine.graph import Floats, Graph, Precision, round_columns
+from alidade.engine.graph import LARGEST_NORMED, Floats, Graph, Precision, round_columns
 
 RANDOM = np.random.default_rng(2)
 
@@ -100,7 +100,7 @@ def test_what_norms_hand_on_comes_near_in_eight_bits(
         given = graph.input("x", np.float32, ["R", 64])
         graph.output("y", graph.norm_linear(given, norm_weight, norm_bias, 1e-5, weight, bias))
         (found[precision],) = graph.session()({"x": x})
-    largest = 6 * np.sqrt(np.mean(norm_weight**2)) + np.abs(norm_bias).max()
+    largest = LARGEST_NORMED * np.sqrt(np.mean(norm_weight**2)) + np.abs(norm_bias).max()
     steps = largest * np.abs(weight).max(axis=1) / (127 if is_wide else 63)
     assert (np.abs(found["int8"] - found["float32"]) <= 4 * np.sqrt(64) * steps + 1e-4).all()
 

@@ -35,8 +35,8 @@ _EXTRA_OPERATORS = {"FusedMatMul", "MatMulIntegerToFloat"}
 """ONNX Runtime's own operators, beside the standard's."""
 _LARGEST, _LARGEST_REDUCED, _LARGEST_UNSIGNED = 127, 63, 255
 _INPUT_ZERO = 128
-LARGEST_NORMED = 6.0
-"""Normed values beyond this, six times what is usual, are cut; beyond the root of the width there are none."""
+LARGEST_NORMED = 5.0
+"""Normed values beyond this, five times what is usual, are cut; beyond the root of the width there are none."""
 
 
 class Value(str):
@@ -132,6 +132,10 @@ class Graph:
         largest = min(LARGEST_NORMED, len(norm_weight) ** 0.5) * np.sqrt(np.mean(norm_weight**2))
         largest = max(largest + np.abs(norm_bias).max(), 1e-20)
         return self._multiply_rounded(normed, largest / _LARGEST, _INPUT_ZERO, weight, bias)
+
+    def bounded_linear(self, x: Value, weight: Floats, bias: Floats) -> Value:
+        """x weight^T + bias in eight bits, of values that hardly exceed 1 in size: those beyond are cut."""
+        return self._multiply_rounded(x, 1 / _LARGEST, _INPUT_ZERO, weight, bias)
 
     def relu_linear(self, x: Value, weight: Floats, bias: Floats) -> Value:
         """relu(x) weight^T + bias in eight bits, of values that hardly exceed 1: those beyond are cut.

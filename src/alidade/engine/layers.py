@@ -26,6 +26,8 @@ from alidade.text.vocabulary import PAD
 
 GELU_SLOPE = 1.702
 """x sigmoid(1.702 x) is what Marian calls gelu."""
+LARGEST_HIDDEN = 6.0
+"""Hidden units beyond this, six times what is usual of what reads a norm, are cut in eight bits."""
 GROUP_CELLS = 256
 """Source pieces, padding among them, that an encoder reads at once: as many as its layers can keep in the processor's
 cache."""
@@ -112,13 +114,61 @@ class Layers:
             return self.graph.linear(self.norm(x, norm), weight, bias)
         return self.graph.norm_linear(x, norm["weight"], norm["bias"], self.shape.norm_epsilon, weight, bias)
 
-    def queries(self, x: Value, residual: Weights, weights: Weights) -> Value:
-        """Queries, and whatever stands beside them, from what a sublayer reads; attention's scale is theirs already."""
-        weight, bias = weights["weight"].copy(), weights["bias"].copy()
+    def queries(self, x: Value, residual: Weights, weights: Weights, *, shrinks_values: bool = False) -> Value:
+        """Queries, and whatever stands beside them, from what a sublayer reads; attention's scale is theirs already.
+
+        shrinks_values: keys and values do, and values are of the size that `attended` expects.
+        """
+        weight, bias, width = weights["weight"].copy(), weights["bias"].copy(), self.shape.width
         scale = np.float32(self.shape.head_width**-0.5)
-        weight[: self.shape.width] *= scale
-        bias[: self.shape.width] *= scale
+        weight[:width] *= scale
+        bias[:width] *= scale
+        if shrinks_values:
+            self._shrink_values(residual.at("norm"), weight, bias)
         return self.pre_linear(x, residual, weight, bias)
+
+    def source_values(self, states: Value, norm: Weights, weights: Weights) -> Value:
+        """Keys and values side by side of what the encoder's last norm has given."""
+        weight, bias = weights["weight"].copy(), weights["bias"].copy()
+        self._shrink_values(norm, weight, bias)
+        return self.graph.linear(states, weight, bias)
+
+    def attended(self, context: Value, norm: Weights, values: Weights, output: Weights) -> Value:
+        """Attention's output layer in a step; norm, values: by what the values that it found were made.
+
+        They are about as large as their weights tell, since they read what a norm gives. So no row need be searched for
+        its largest number in eight bits: values are divided by what they hardly exceed, and the output's weights
+        multiplied with it.
+        """
+        if not self._are_sizes_known:
+            return self.linear(context, output)
+        sizes = self._value_sizes(norm, values["weight"], values["bias"])
+        return self.graph.bounded_linear(context, output["weight"] * sizes, output["bias"])
+
+    def self_attended(self, context: Value, layer: Weights) -> Value:
+        """Self-attention's output layer in a step."""
+        attention = layer.at("self_attention")
+        return self.attended(context, layer.at("self_residual.norm"), attention.at("inputs"), attention.at("output"))
+
+    @property
+    def _are_sizes_known(self) -> bool:
+        """Whether what reads a norm is to be rounded by the size that its weights tell."""
+        return self.graph.precision == "int8" and self.shape.pre_norm
+
+    def _shrink_values(self, norm: Weights, weight: Floats, bias: Floats) -> None:
+        """Divide values, the last of what weight and bias give, by what they hardly exceed."""
+        if self._are_sizes_known:
+            sizes = self._value_sizes(norm, weight, bias)
+            weight[-len(sizes) :] /= sizes[:, None]
+            bias[-len(sizes) :] /= sizes
+
+    def _value_sizes(self, norm: Weights, weight: Floats, bias: Floats) -> Floats:
+        """(D,)"""
+        width = self.shape.width
+        usual, mean = usual_units(norm, weight[-width:], bias[-width:])
+        largest = min(LARGEST_NORMED, width**0.5)
+        sizes: Floats = np.maximum(largest * usual + np.abs(mean), np.float32(1e-20))
+        return sizes
 
     def post(self, x: Value, y: Value, residual: Weights) -> Value:
         """What the next sublayer gets."""
@@ -133,8 +183,9 @@ class Layers:
         """The feed-forward sublayer."""
         residual, expand = layer.at("feed_forward_residual"), layer.at("feed_forward.expand")
         contract, is_rectified = layer.at("feed_forward.contract"), self.shape.activation == "relu"
-        if self.graph.precision == "int8" and self.shape.pre_norm and is_rectified:
-            largest = largest_hidden(residual.at("norm"), expand)
+        if self._are_sizes_known and is_rectified:
+            usual, mean = usual_units(residual.at("norm"), expand["weight"], expand["bias"])
+            largest = np.maximum(LARGEST_HIDDEN * usual + np.maximum(mean, 0), np.float32(1e-20))
             hidden = self.pre_linear(x, residual, expand["weight"] / largest[:, None], expand["bias"] / largest)
             contracted = self.graph.relu_linear(hidden, contract["weight"] * largest, contract["bias"])
         else:
@@ -205,12 +256,10 @@ class Layers:
         return context, Value(graph.ReduceSum(attention, graph.ints(1), keepdims=0))
 
 
-def largest_hidden(norm: Weights, expand: Weights) -> Floats:
-    """What hidden units hardly exceed, (units,): they read what a norm gives, so their weights tell."""
-    usual = np.sqrt(np.square(expand["weight"] * norm["weight"]).sum(axis=1))
-    mean = expand["weight"] @ norm["bias"] + expand["bias"]
-    largest: Floats = LARGEST_NORMED * usual + np.maximum(mean, 0)
-    return np.maximum(largest, np.float32(1e-20))
+def usual_units(norm: Weights, weight: Floats, bias: Floats) -> tuple[Floats, Floats]:
+    """How large units that read what a norm gives usually are, and what they are about, (units,) both."""
+    usual: Floats = np.sqrt(np.square(weight * norm["weight"]).sum(axis=1))
+    return usual, weight @ norm["bias"] + bias
 
 
 @dataclass(frozen=True, slots=True)

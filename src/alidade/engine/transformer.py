@@ -122,7 +122,8 @@ class LexicalTransformer:
         states = layers.encoder(x, mask, weights.at("encoder"), self._settings.encoder_layers)
         graph.output("states", states)
         for number in range(self.num_layers):
-            both = layers.linear(states, weights.at(f"decoder.layers.{number}.source_attention.keys_values"))
+            keys_values = weights.at(f"decoder.layers.{number}.source_attention.keys_values")
+            both = layers.source_values(states, self.encoder_norm, keys_values)
             for part, value in zip(("keys", "values"), graph.op("Split", both, num_outputs=2, axis=-1), strict=True):
                 graph.output(f"source_{part}_{number}", layers.split_heads(value))
         for head, number in enumerate(self.assisted):
@@ -146,6 +147,11 @@ class LexicalTransformer:
         evaluate.graph.output("x_out", x)
         evaluate.finish()
         return advance.graph, evaluate.graph
+
+    @property
+    def encoder_norm(self) -> Weights:
+        """The encoder's last, if norms come first."""
+        return self._weights.at("encoder.norm")
 
     def layer_weights(self, number: int) -> Weights:
         return self._weights.at(f"decoder.layers.{number}")
@@ -185,7 +191,8 @@ class _Step:
     def inputs(self, number: int, x: Value) -> Value:
         """Queries, keys and values, which are handed out for the cache."""
         layer = self.model.layer_weights(number)
-        self._inputs.append(self.layers.queries(x, layer.at("self_residual"), layer.at("self_attention.inputs")))
+        residual, weights = layer.at("self_residual"), layer.at("self_attention.inputs")
+        self._inputs.append(self.layers.queries(x, residual, weights, shrinks_values=True))
         return self._inputs[-1]
 
     def history(self, number: int, inputs: Value) -> Value:
@@ -197,9 +204,7 @@ class _Step:
 
     def self_attention(self, number: int, x: Value, context: Value) -> Value:
         layer = self.model.layer_weights(number)
-        return self.layers.post(
-            x, self.layers.linear(context, layer.at("self_attention.output")), layer.at("self_residual")
-        )
+        return self.layers.post(x, self.layers.self_attended(context, layer), layer.at("self_residual"))
 
     def source_queries(self, number: int, x: Value) -> Value:
         layer = self.model.layer_weights(number)
@@ -215,7 +220,9 @@ class _Step:
         return context
 
     def source_output(self, number: int, context: Value) -> Value:
-        return self.layers.linear(context, self.model.layer_weights(number).at("source_attention.output"))
+        attention = self.model.layer_weights(number).at("source_attention")
+        norm = self.model.encoder_norm
+        return self.layers.attended(context, norm, attention.at("keys_values"), attention.at("output"))
 
     def layer(self, number: int, x: Value, *, is_split: bool) -> Value:
         """A whole layer, or one as far as the addition of its alignment head (`is_split`)."""
