@@ -5,8 +5,8 @@ A `Graph` is filled from top to bottom like a function: `graph.input(...)`, oper
 and never read from a file: a model folder holds numbers and JSON, and nothing in it can run.
 
 Linear layers multiply in float32 or in eight bits. In eight bits each row of the input has a scale of its own, the
-largest value of the row, and each column of the weight likewise; so what a row gives does not depend on the rows beside
-it, and a batch translates as its sentences do one by one.
+largest value of the row, or a constant one where weights tell the size, and each column of the weight has one; so what
+a row gives does not depend on the rows beside it, and a batch translates as its sentences do one by one.
 """
 
 from __future__ import annotations
