@@ -1,7 +1,8 @@
-"""Puts the model of the row enro/shipped into the package, with its card.
+"""Puts a row's model into the package, with its card.
 
-    python experiments/run.py enro/shipped     # train, tune, measure in eight bits
-    python experiments/ship.py                 # copy it to its place
+    python experiments/run.py enro/shipped-on        # train, tune, measure in eight bits
+    python experiments/ship.py --row enro/shipped-on # copy it to its place
+    python experiments/run.py enro/shipped           # measure what is in the box now
 
 The card's figures are the row's results; a card without figures is not written.
 """
@@ -19,7 +20,6 @@ from alidade.model_folder import SHIPPED_FOLDER, SHIPPED_MODEL, ModelFolder, loa
 from runner.results import RESULTS, Result, read_result
 from runner.settings import EXPERIMENTS, Library
 
-ROW = "enro/shipped"
 MAX_MEGABYTES = 25.0
 
 CARD = """\
@@ -73,26 +73,27 @@ each row; `experiments/README.md` has the commands.
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--row", default="enro/shipped-on", help="whose model it is (enro/shipped-on)")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--experiments", type=Path, default=EXPERIMENTS, help=argparse.SUPPRESS)
     parser.add_argument("--output", type=Path, default=SHIPPED_FOLDER / SHIPPED_MODEL)
     arguments = parser.parse_args()
     try:
-        print(ship(Library(arguments.experiments), arguments.results, arguments.output))
+        print(ship(Library(arguments.experiments), arguments.row, arguments.results, arguments.output))
     except AlidadeError as error:
         sys.exit(f"ship.py: {error}")
 
 
-def ship(library: Library, results: Path, output: Path) -> str:
+def ship(library: Library, row: str, results: Path, output: Path) -> str:
     """Copy the row's model and write its card; says what was written."""
-    result = read_result(ROW, results)
+    result = read_result(row, results)
     if result is None:
-        raise AlidadeError(f"{ROW} has no results: run `python experiments/run.py {ROW}` first")
-    source = _system_folder(library, ROW)
+        raise AlidadeError(f"{row} has no results: run `python experiments/run.py {row}` first")
+    source = _system_folder(library, row)
     megabytes = _megabytes(source)
     if megabytes > MAX_MEGABYTES:
         raise AlidadeError(f"{source} has {megabytes:.1f} MB, and at most {MAX_MEGABYTES:.0f} are shipped")
-    corpus = library.task(library.translation_row(ROW).task).runs / "corpus"
+    corpus = library.task(library.translation_row(row).task).runs / "corpus"
     _put(source, output, make_card(load_model_folder(source), result, _num_pairs(corpus), megabytes))
     return f"{output}: {megabytes:.1f} MB"
 

@@ -70,14 +70,14 @@ class Line:
 LINES = (
     Line(
         "BLEU, English→Romanian, software messages",
-        ("enro/shipped", bleu("test")),
-        ("enro/shipped-plain", bleu("test")),
+        ("enro/shipped-on", bleu("test")),
+        ("enro/shipped-on-plain", bleu("test")),
         "plain transformer",
     ),
     Line(
         "– everyday sentences (Tatoeba)",
-        ("enro/shipped", bleu("tatoeba")),
-        ("enro/shipped-plain", bleu("tatoeba")),
+        ("enro/shipped-on", bleu("tatoeba")),
+        ("enro/shipped-on-plain", bleu("tatoeba")),
         "plain transformer",
     ),
     Line(

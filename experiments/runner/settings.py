@@ -62,9 +62,11 @@ class TranslationRow(Settings):
     table: Literal["translation"]
     title: str
     task: str
-    train: list[str]
+    model: Path | None = None
+    """A finished model folder, measured as it is, with its own settings of the search: nothing is made for it."""
+    train: list[str] = Field(default_factory=list)
     """What to train, in order: names of training files beside `task.toml`."""
-    lexical: str
+    lexical: str | None = None
     """The run whose model writes words: a training file's name, or that of a folder of the task's runs."""
     alignment: str | None = None
     """The run whose model gives positions, unless the lexical one's folder has both or needs none."""
@@ -76,6 +78,14 @@ class TranslationRow(Settings):
     """How the weights are stored before anything is measured."""
     order: int = 9
     """Where it stands in its task's table: smaller numbers first, then by name."""
+
+    _paths = field_validator("model")(relative_to_file)
+
+    @model_validator(mode="after")
+    def _check_model(self) -> Self:
+        if (self.model is None) == (self.lexical is None):
+            raise ValueError("give `lexical`, the run whose model writes words, or `model`, a finished folder")
+        return self
 
 
 class DictionaryRow(Settings):

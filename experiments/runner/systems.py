@@ -63,12 +63,14 @@ class ReadySystem:
 def make_system(shop: Workshop, name: str, row: TranslationRow) -> ReadySystem:
     """A row's tuned system, from scratch if need be."""
     task = shop.library.task(row.task)
+    work = task.runs / "systems" / name.split("/")[1]
+    if row.model is not None:
+        return ReadySystem(row.model, work, hash_file(row.model / WEIGHTS_FILE), _training_figures([], [], row.before))
     for run in row.train:
         _ensure_trained(shop, row.task, run)
     runs = [shop.library.run_folder(row.task, run) for run in (row.lexical, row.alignment) if run is not None]
     for run_folder in runs:
         _require_finished(run_folder)
-    work = task.runs / "systems" / name.split("/")[1]
     stages = shop.stages(work / "stages")
     folder = work / "model"
     assembled = stages.run(

@@ -29,6 +29,10 @@ ROWS = {
         '[[before]]\nrun = "first"\nupdates = 7\nminutes = 1\n'
         '[[before]]\nrun = "first-jumps"\nrole = "alignment"\nupdates = 8\nminutes = 2\n'
     ),
+    "enro/box": (
+        'title = "the box"\ntask = "enro"\nmodel = "../../../runs/enro/systems/shipped/model"\n'
+        '[[before]]\nrun = "first"\nupdates = 7\nminutes = 1\n'
+    ),
     "enro/never": 'title = "never"\ntask = "enro"\ntrain = ["never"]\nlexical = "never"\n',
     "dictionary/enro": 'title = "with terms"\nsystems = ["enro/transformer", "enro/shipped"]\n',
     "dictionary/enro-both": (
@@ -126,6 +130,23 @@ def test_a_row_has_all_its_figures(measured: Path) -> None:
     assert {"BLEU", "TER", "chrF2", "published BLEU", "p"} <= test.keys()
     assert "case:lc" in test["BLEU"]["signature"]
     assert test["p"].keys() == {"BLEU", "TER", "chrF2"}
+
+
+def test_a_finished_model_is_measured_as_it_is(measured: Path) -> None:
+    shop, said = workshop(measured, may_train=False)
+    assert measure_row(shop, "enro/box")
+    figures, trained = (result(measured, name)["figures"] for name in ("enro/box", "enro/shipped"))
+    assert isinstance(figures, dict)
+    assert isinstance(trained, dict)
+    assert "tune" not in said.getvalue()
+    assert figures["training"]["updates"] == {"first": 7}
+    assert figures["tests"]["test"]["BLEU"] == trained["tests"]["test"]["BLEU"]
+
+
+def test_a_row_has_runs_or_a_finished_model(lab: Path) -> None:
+    library = Library(lab / "experiments")
+    with pytest.raises(AlidadeError, match="or `model`, a finished folder"):
+        library.row("enro/box", ['lexical="aligned"'])
 
 
 def test_what_is_up_to_date_is_skipped(measured: Path) -> None:
@@ -233,7 +254,7 @@ def test_a_better_or_worse_score_is_told_apart(measured: Path, tmp_path: Path) -
 
 def test_a_model_is_shipped_with_its_card(measured: Path, tmp_path: Path) -> None:
     output = tmp_path / "en-ro"
-    ship(Library(measured / "experiments"), measured / "runs" / "results", output)
+    ship(Library(measured / "experiments"), "enro/shipped", measured / "runs" / "results", output)
     card = (output / "README.md").read_text()
     assert "1,000 pairs" in card
     assert "| test | " in card
@@ -244,7 +265,7 @@ def test_a_model_is_shipped_with_its_card(measured: Path, tmp_path: Path) -> Non
 
 def test_nothing_is_shipped_without_results(lab: Path, tmp_path: Path) -> None:
     with pytest.raises(AlidadeError, match=r"run `python experiments/run\.py enro/shipped` first"):
-        ship(Library(lab / "experiments"), tmp_path, tmp_path / "en-ro")
+        ship(Library(lab / "experiments"), "enro/shipped", tmp_path, tmp_path / "en-ro")
 
 
 def test_all_rows_of_the_project_can_be_read() -> None:
@@ -264,10 +285,11 @@ def test_a_continued_baseline_is_trained_on_as_its_assisted_system_is() -> None:
     for name in library.names("translation"):
         row = library.translation_row(name)
         stages = [run for run in row.train if run.startswith(("aligned", "shipped-on")) and run != "aligned-scratch"]
-        if not stages or row.lexical.endswith("-plain"):
+        if not stages or (row.lexical or "").endswith("-plain"):
             continue
         assert row.baseline is not None, name
         continued = library.translation_row(row.baseline).lexical
+        assert continued is not None, name
         assert continued.endswith(("-continued", "-plain")), name
         for stage in stages:
             files = [library.training_file(row.task, run) for run in (stage, continued)]
