@@ -119,7 +119,7 @@ def test_eflomal_finds_the_words(tmp_path: Path) -> None:
                 # word for word here: Der König sieht 1,000 Hund e -> The king sees 1,000 dogs
                 right += source.word_of_piece[position - 1] == target.word_of_piece[piece]
                 total += 1
-    assert right / total > 0.9
+    assert right / total > 0.8  # eflomal draws: all are right as a rule, once 0.87 were; chance has 0.2
 
 
 def test_two_processes_give_the_same_corpus(tmp_path: Path) -> None:
