@@ -100,8 +100,8 @@ LINES = (
     ),
     Line(
         "BLEU gained by a dictionary (`require`)",
-        ("dictionary/multi30k-lower-case-both", gain("assisted", "require")),
-        ("dictionary/multi30k-lower-case-both", gain("continued", "require")),
+        ("dictionary/enro-both", gain("/shipped-on", "require")),
+        ("dictionary/enro-both", gain("/shipped-on-plain", "require")),
         "plain transformer",
         form="+.1f",
     ),
