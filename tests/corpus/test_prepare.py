@@ -106,7 +106,16 @@ def test_eflomal_finds_the_words(tmp_path: Path) -> None:
     pytest.importorskip("eflomal")
     """Nearly every noun of the target points at its own translation, in train and dev."""
     dev = write_pairs(tmp_path, "dev", [("The king finds 1,000 cats.", "Der König findet 1,000 Katere.")])
-    corpus, _ = prepare(config(tmp_path, dev=dev, aligner={"kind": "eflomal", "unit": "words"}))
+    for attempt in range(3):  # eflomal takes no seed, and about one drawing in ten stops short of it
+        aligner = {"kind": "eflomal", "unit": "words"}
+        corpus, _ = prepare(config(tmp_path, dev=dev, aligner=aligner, corpus=tmp_path / f"corpus-{attempt}"))
+        if share_of_words_found(corpus) > 0.9:
+            return
+    pytest.fail("in none of three drawings")
+
+
+def share_of_words_found(corpus: PreparedCorpus) -> float:
+    """How many target pieces point at the word of their own place."""
     assert corpus.dev is not None
     right = total = 0
     for split in (corpus.train, corpus.dev):
@@ -119,7 +128,7 @@ def test_eflomal_finds_the_words(tmp_path: Path) -> None:
                 # word for word here: Der König sieht 1,000 Hund e -> The king sees 1,000 dogs
                 right += source.word_of_piece[position - 1] == target.word_of_piece[piece]
                 total += 1
-    assert right / total > 0.8  # eflomal draws: all are right as a rule, once 0.87 were; chance has 0.2
+    return right / total
 
 
 def test_two_processes_give_the_same_corpus(tmp_path: Path) -> None:
