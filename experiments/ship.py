@@ -89,6 +89,10 @@ def ship(library: Library, row: str, results: Path, output: Path) -> str:
     result = read_result(row, results)
     if result is None:
         raise AlidadeError(f"{row} has no results: run `python experiments/run.py {row}` first")
+    if library.translation_row(row).model is not None:
+        raise AlidadeError(
+            f"{row} measures a finished model: name the row that it is trained in, such as enro/shipped-on"
+        )
     source = _system_folder(library, row)
     megabytes = _megabytes(source)
     if megabytes > MAX_MEGABYTES:

@@ -48,7 +48,7 @@ class TaskSettings(Settings):
 
 
 class EarlierRun(Settings):
-    """A run that led to the model which a row's runs begin with, and is not repeated for it."""
+    """A run that led to what a row measures or begins with, and is not repeated for it."""
 
     run: str
     role: Literal["lexical", "alignment"] = "lexical"
@@ -73,7 +73,7 @@ class TranslationRow(Settings):
     baseline: str | None = None
     """The row to compare with: for an assisted system the plain transformer, continued for as many updates."""
     before: tuple[EarlierRun, ...] = ()
-    """What led to the model that the first of `train` begins with, if that is not among them."""
+    """What led to `model`, or to the model that the first of `train` begins with."""
     form: Literal["float32", "float16", "int8"] = "float32"
     """How the weights are stored before anything is measured."""
     order: int = 9

@@ -33,12 +33,10 @@ def measure_translation(shop: Workshop, name: str, row: TranslationRow) -> dict[
         baseline = make_system(shop, row.baseline, shop.library.translation_row(row.baseline))
     tests = {test: _measure_test(shop, task, system, baseline, test) for test in task.tests}
     size = sum(path.stat().st_size for path in system.folder.iterdir())
-    tuned_on = sum(
-        min(shop.tune_sentences, sum(1 for _ in read_lines(task.files(name)[0]))) for name in task.tuning_sets
-    )
+    lengths = [sum(1 for _ in read_lines(task.files(name)[0])) for name in ([] if row.model else task.tuning_sets)]
     return {
         "training": system.figures,
-        **({} if row.model is not None else {"tuned_on": tuned_on}),
+        **({"tuned_on": sum(min(shop.tune_sentences, length) for length in lengths)} if lengths else {}),
         "megabytes": round(size / 1e6, 1),
         **({} if row.baseline is None else {"baseline": row.baseline}),
         "tests": tests,
