@@ -87,6 +87,15 @@ def test_rings_the_strongest_and_frames_the_marked() -> None:
     assert frame.get_xy() == (0.5, 0.5)
 
 
+def test_rings_the_links_where_they_are_told() -> None:
+    """Most of a word's attention may go to `<s>`: what belongs together is what the translation says."""
+    attention = np.array([[0.6, 0.4, 0.0, 0.0], [0.5, 0.1, 0.4, 0.0]])
+    told = panel_of_pieces(attention, encoding("ein", "Haus"), encoding("a", "house"), links=[Link(0, 0), Link(1, 1)])
+    columns, rows = draw_attention([told]).axes[0].lines[0].get_data()
+    assert np.array_equal(columns, [1, 2])
+    assert np.array_equal(rows, [0, 1])
+
+
 def test_panels_share_one_scale() -> None:
     strong, weak = panel(), Panel(["x", "y"], ["z"], np.array([[1.0, 1.0]]))
     assert {axes.collections[0].get_clim() for axes in draw_attention([strong, weak]).axes[:2]} == {(0.0, 1.0)}

@@ -152,15 +152,22 @@ class Panel:
     title: str = ""
     marked: Sequence[Link] = ()
     """Cells that a dictionary entry has fixed, as links of columns and rows."""
+    links: Sequence[Link] | None = None
+    """Which words belong together, likewise; None: the strongest cell of each row says so."""
 
 
 def panel_of_pieces(
-    attention: Matrix, source: Encoding, target: Encoding, title: str = "", marked: Sequence[Link] = ()
+    attention: Matrix,
+    source: Encoding,
+    target: Encoding,
+    title: str = "",
+    marked: Sequence[Link] = (),
+    links: Sequence[Link] | None = None,
 ) -> Panel:
     """A panel of words from attention of pieces.
 
     attention: (I or I+1, J+2), columns `<s> f_1 .. f_J </s>`, rows e_1 .. e_I and maybe `</s>`, as a search records
-    it. marked: links of words.
+    it. marked, links: of words.
     """
     has_end_row = attention.shape[0] == len(target) + 1
     folded = fold_attention(attention, source, target)
@@ -169,12 +176,21 @@ def panel_of_pieces(
         [*(word.text for word in target.words), *([SENTENCE_END] if has_end_row else [])],
         folded,
         title,
-        [Link(link.source + 1, link.target) for link in marked],
+        _beside_start(marked),
+        None if links is None else _beside_start(links),
     )
 
 
+def _beside_start(links: Sequence[Link]) -> list[Link]:
+    """Links of words as links of columns and rows: `<s>` has the first column."""
+    return [Link(link.source + 1, link.target) for link in links]
+
+
 def panel_of(translator: Translator, translation: Translation, title: str = "") -> Panel:
-    """A translation's attention, to be drawn; what comes from a dictionary is marked."""
+    """A translation's attention, to be drawn with its links; what comes from a dictionary is marked.
+
+    The links are those that the translation itself tells: where a word attends most may be `<s>`, to which none points.
+    """
     if not len(translation.source) or not len(translation.target):
         raise AlidadeError("there is nothing to plot: the sentence or its translation is empty")
     marked = {
@@ -184,7 +200,8 @@ def panel_of(translator: Translator, translation: Translation, title: str = "") 
         for piece in use.pieces
     }
     (attention,) = translator.attention([translation])
-    return panel_of_pieces(attention, translation.source, translation.target, title, sorted(marked))
+    links = None if translation.alignment is None else list(translation.alignment)
+    return panel_of_pieces(attention, translation.source, translation.target, title, sorted(marked), links)
 
 
 def fold_attention(attention: Matrix, source: Encoding, target: Encoding) -> Matrix:
@@ -256,7 +273,7 @@ def draw_attention(panels: Sequence[Panel]) -> Figure:
         axes.set_aspect("equal")
         axes.invert_yaxis()
         _label_words(axes, panel)
-        _ring_strongest(axes, shares)
+        _ring(axes, _strongest(shares) if panel.links is None else panel.links)
         for link in panel.marked:
             _mark(axes, link)
     figure.colorbar(cells, ax=list(grid[0]), label="share of attention", shrink=0.5, aspect=24, pad=0.01)
@@ -287,9 +304,12 @@ def _stand_upright(word: str) -> str:
     return "\n".join(word) if _is_wide(word) else word
 
 
-def _ring_strongest(axes: Axes, shares: Matrix) -> None:
-    rows = [row for row in range(len(shares)) if shares[row].any()]
-    columns = [int(shares[row].argmax()) for row in rows]
+def _strongest(shares: Matrix) -> list[Link]:
+    return [Link(int(shares[row].argmax()), row) for row in range(len(shares)) if shares[row].any()]
+
+
+def _ring(axes: Axes, links: Sequence[Link]) -> None:
+    columns, rows = [link.source for link in links], [link.target for link in links]
     axes.plot(columns, rows, "o", markersize=4, markerfacecolor="white", markeredgecolor=_ACCENT, linestyle="none")
 
 
