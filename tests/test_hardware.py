@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -57,5 +58,27 @@ def test_onednn_can_be_switched_off() -> None:
     assert printed.split() == ["False", "False", "False"]
 
 
-def test_freed_memory_may_be_kept_anywhere() -> None:
+def test_freed_memory_may_be_kept_and_returned_anywhere() -> None:
     hardware.keep_freed_memory()
+    hardware.return_freed_memory()
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not tell how much memory is used")
+def test_freed_memory_is_kept_until_it_is_returned() -> None:
+    program = """
+import pathlib, torch, alidade.hardware as hardware
+def num_pages():
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+hardware.keep_freed_memory()
+before = num_pages()
+blocks = [torch.ones(2**18) for _ in range(400)]
+last = torch.ones(2**18)
+full = num_pages()
+del blocks
+kept = num_pages()
+hardware.return_freed_memory()
+print(full - before, kept - before, num_pages() - before)
+"""
+    full, kept, returned = map(int, subprocess.check_output([sys.executable, "-c", program], text=True).split())
+    assert kept > 0.9 * full
+    assert returned < 0.2 * full

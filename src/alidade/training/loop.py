@@ -27,7 +27,7 @@ from alidade.corpus.batching import BatchPlan, Update, group_all
 from alidade.corpus.skips import skip_costs
 from alidade.corpus.store import PreparedCorpus
 from alidade.errors import AlidadeError
-from alidade.hardware import has_onednn, keep_freed_memory
+from alidade.hardware import has_onednn, keep_freed_memory, return_freed_memory
 from alidade.io import hold_folder
 from alidade.models.batch import make_batch
 from alidade.models.layers import round_factors
@@ -41,6 +41,8 @@ from alidade.training.validation import dev_bleu, validate
 
 REPORT_EVERY = 10
 """Updates between two lines of training figures."""
+RETURN_MEMORY_EVERY = 100
+"""Updates after which unused memory goes back to the system: it costs at most half an update (experiments/LOG.md)."""
 DEV_BATCH_TOKENS = 4096
 SLOW_ROUNDING = (
     "this processor, or this torch, cannot multiply bfloat16 numbers: their products are made in float32 and rounded, "
@@ -178,6 +180,8 @@ class Trainer:
         )
         if step % REPORT_EVERY == 0:
             self.monitor.note_update(step, self.meter.read())
+        if step % RETURN_MEMORY_EVERY == 0:
+            return_freed_memory()
 
     def _compute_gradients(self, update: Update) -> Tensor:
         """Gradients of this process's parts, exchanged with the others.
