@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for side, language in enumerate(("en", "de")):
             (folder / f"{name}.{language}").write_text("".join(f"{pair[side]}\n" for pair in part))
     (folder / "terms.tsv").write_text("house\tbako\n")
+    (folder / "page.html").write_text("<p>house</p>\n")
     for block in blocks("toml"):
         title = re.match(r"# ([\w.]+)", block)
         assert title is not None, "a settings block begins with its file's name"
@@ -122,7 +124,6 @@ def test_the_python_lines_work(at_desk: Path, capsys: pytest.CaptureFixture[str]
     sentence, file = blocks("python")
     for block in (sentence, file):
         assert len([line for line in block.splitlines() if line.strip()]) <= 6
-    (at_desk / "page.html").write_text("<p>house</p>\n")
     exec(compile(file, "README.md", "exec"), {})
     assert "page.html: 1 units, 1 by machine" in capsys.readouterr().out
     exec(compile(sentence, "README.md", "exec"), {})
@@ -177,3 +178,9 @@ def test_the_walk_through_the_code_names_what_is_there() -> None:
     files = {path.name for folder in (package, runner) for path in folder.rglob("*.py")}
     assert {name for name in re.findall(r"`(?:\w+/)*(\w+\.py)`", page) if name not in files} == set()
     assert len(page.splitlines()) <= 100
+
+
+def test_every_extra_is_named() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    installing = README.split("## Translate", maxsplit=1)[0]
+    assert [extra for extra in extras if extra != "dev" and not re.search(rf"`{extra}`|\[{extra}\]", installing)] == []
