@@ -117,7 +117,8 @@ class Layers:
     def queries(self, x: Value, residual: Weights, weights: Weights, *, shrinks_values: bool = False) -> Value:
         """Queries, and whatever stands beside them, from what a sublayer reads; attention's scale is theirs already.
 
-        shrinks_values: keys and values do, and values are of the size that `attended` expects.
+        shrinks_values: beside them stand keys and values, which are self-attention's: divide the values by the sizes
+        that `attended` multiplies with again.
         """
         weight, bias, width = weights["weight"].copy(), weights["bias"].copy(), self.shape.width
         scale = np.float32(self.shape.head_width**-0.5)
