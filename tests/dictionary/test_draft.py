@@ -118,17 +118,34 @@ def test_an_article_goes_with_its_noun_when_one_word_translates_both() -> None:
     assert draft.absorbed([match(0, "bi"), match(1, "bo")]) == [(), ()], "it has an entry of its own"
 
 
+def test_nothing_goes_with_a_noun_that_another_word_says_more_about() -> None:
+    """As in "be my friend", "fie prietenul meu", of which "prietenul" begins at "my" and "meu" points at "friend"."""
+    draft = Draft(encode("fi pr me"), (1, 1, 2, 3, 3, 3))
+    assert draft.absorbed([match(2, "pr")]) == [()]
+    assert draft.absorbed([match(2, "by")]) == [(2,)], "both are replaced"
+
+
 def test_the_word_that_an_entry_replaces() -> None:
     target = replace(encode("discul este disc", 1), ids=(7, 8, 9))
     draft = Draft(target, (1, 2, 3))
     assert draft.replaced([match(0, "volum")], BORDERS) == {7}
-    assert draft.replaced([match(0, "discul")], BORDERS) == set(), "it is obeyed"
+    assert draft.replaced([match(0, "discul")], BORDERS) == {7}, "it is obeyed: a second one would say it again"
     same = Draft(replace(target, ids=(7, 8, 7)), (1, 2, 3))
     assert same.replaced([match(0, "volum")], BORDERS) == set(), "another word begins so"
     assert draft.replaced([match(1, "volum")], BORDERS) == {8}
     alone = Draft(replace(encode("discul este", 1), ids=(7, 8)), (1, 2))
     assert alone.replaced([match(0, "volum")], BORDERS) == {7, 9}, "and no word of its stem"
     assert Draft(encode("de ba"), (1, 1, 2, 2)).replaced([match(0, "bo")], BORDERS) == set(), "too short to tell"
+
+
+def test_the_form_that_a_draft_has_for_an_entry_does_not_begin_elsewhere_either() -> None:
+    """The entry of another word may be disobeyed."""
+    target = encode("vechi discul nou", pieces_a_word=1)
+    draft = Draft(target, (1, 2, 3))
+    obeyed, disobeyed = match(1, "discul"), match(0, "byby")
+    assert draft.replaced([obeyed, disobeyed], BORDERS) == {target.ids[0], target.ids[1], 7, 9}
+    twice = Draft(encode("vechi discul discul", pieces_a_word=1), (1, 2, 3))
+    assert twice.replaced([obeyed, disobeyed], BORDERS) == {target.ids[0]}, "it has another one"
 
 
 def test_a_compound_with_an_entrys_form_would_say_it_twice() -> None:
@@ -223,6 +240,19 @@ def test_words_that_translate_no_match() -> None:
 def test_marks_come_from_marks_and_from_where_the_draft_has_them() -> None:
     source, target = encode("he left . tom stayed ?", pieces_a_word=1), encode("el pleacă . tom ?", pieces_a_word=1)
     assert Draft(target, (1, 2, 2, 4, 6)).markless(source) == [1, 4, 5]
+
+
+def test_the_mark_of_a_draft_that_breaks_off_comes_from_the_sources() -> None:
+    source, target = encode("four sit at a grey bar .", pieces_a_word=1), encode("patru stau .", pieces_a_word=1)
+    broken_off = Draft(target, (1, 2, 4))
+    assert broken_off.markless(source) == [1, 2, 3, 4, 5, 6]
+    assert broken_off.final_marks(source) == [7]
+    nearly_through = Draft(target, (1, 2, 5))
+    assert nearly_through.markless(source) == [1, 2, 3, 4, 6]
+    assert nearly_through.final_marks(source) == []
+    reordered = Draft(target, (1, 6, 2))
+    assert reordered.markless(source) == [1, 3, 4, 5, 6], "it has come to the end, and gone back"
+    assert Draft(target, (1, 2, 4)).markless(encode("four sit at a grey bar", 1)) == [1, 2, 3, 5, 6], "it has none"
 
 
 def test_a_translation_begins_as_the_draft_does() -> None:

@@ -255,6 +255,21 @@ def test_a_form_that_began_at_its_article_is_not_begun_again() -> None:
     assert rules.goes_on_as_form(State(), 1, 10, 111, place=1) is None
 
 
+def test_the_last_words_are_taken_as_a_form_unless_they_are_anothers() -> None:
+    with_spaces = WordBorders(CONTINUING, frozenset(), beginning={"aaa": ((10, "aaa"), (WORD, "aab"))})
+    rules = SentenceRules([match(range(2, 3), (10, 101), (10,)), match(range(3, 4), (10,))], with_spaces)
+    assert rules.ending_with(101) == [0]
+    assert rules.ending_with(10) == [0, 1]
+    assert rules.taken(State(), 0, [WORD, 10, 101]) == State((Use(0, range(1, 3)),), has_just_used=True)
+    longer = rules.taken(State(), 0, [WORD, 10])
+    assert longer == State(under_way=0, written=(10,)), "it may still go on as the longer one"
+    assert rules.taken(State(), 0, [10, WORD]) is None
+    used = State((Use(1, range(1, 2)),))
+    assert rules.taken(used, 0, [WORD, 10]) is None, "it is the other match's"
+    assert rules.taken(used, 1, [WORD, 10, 10]) is None, "it has been used"
+    assert not rules_for(match(range(2, 3), (10,))).ending_with(10), "nobody knows where words begin"
+
+
 def test_what_a_given_beginning_is_known_to_use_is_used() -> None:
     """A draft's form may have begun at its article, or with more pieces than one before its own place."""
     rules = rules_for(match(range(2, 3), (10, 110)), match(range(4, 5), (20,)), must_use_all=True)

@@ -104,6 +104,15 @@ def test_the_same_word_twice_with_one_entry(mode: Mode, is_assisted: bool) -> No
     ]
 
 
+@pytest.mark.parametrize("mode", ["suggest", "require"])
+def test_a_form_that_another_word_has_just_become_is_not_said_again(mode: Mode) -> None:
+    """Source word 10 becomes 110, and the entry of the word after it wants 110, too: "textului textului"."""
+    (result,) = translate([([10, 11, 12], [match(2, 2, (110,))])], mode, is_assisted=True)
+    assert result.pieces == (110, 112)
+    uses: Any = result.uses
+    assert [(use.match, use.pieces) for use in uses] == [(0, range(1))]
+
+
 @every_way
 def test_one_word_to_several(mode: Mode, is_assisted: bool) -> None:
     (result,) = translate([([10, 11, 12], [match(2, 2, (200, 201, 202))])], mode, is_assisted)
@@ -236,6 +245,20 @@ def test_who_has_come_to_an_entry_with_the_end_of_a_word_stays_there(position: i
     assert positions_left(dictionary, 3) == [at for at in may_look_at if at != 7], "the end waits in any case"
     dictionary.commit(Beam(logp, one - 1, 241 * one, one, logp, logp))
     assert 3 in positions_left(dictionary, 3), "that was elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("piece", "likely", "is_taken"),
+    [(200, 2, True), (200, 6, True), (200, 7, True), (200, 3, False), (201, 2, False)],
+)
+def test_a_hypothesis_that_comes_to_an_entry_with_its_form_has_used_it(piece: int, likely: int, is_taken: bool) -> None:
+    """From the word before; it wants to go to the entry, well beyond it, to the end, elsewhere, or has another word."""
+    dictionary = sentence_of_six()
+    one, logp = np.ones((1, 1), dtype=np.int64), np.full((1, 1), -5, dtype=np.float32)
+    dictionary.commit(Beam(logp, one - 1, piece * one, one, logp, logp))
+    assert (2 not in positions_left(dictionary, likely)) is is_taken
+    uses: Any = dictionary.uses_of(0, 3, 112)
+    assert [use.pieces for use in uses] == ([range(1)] if is_taken else [])
 
 
 def test_a_mark_that_ends_a_sentence_within_a_text_waits_for_the_entries_before_it() -> None:

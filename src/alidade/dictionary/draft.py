@@ -32,6 +32,8 @@ translates them: nine of ten in English–Romanian drafts (experiments/LOG.md)."
 ATTENDS_IN_PART = 0.25
 """So does one of which only some pieces point there, with this share: of eighteen of which neither the first nor most
 do, it tells seventeen right (experiments/LOG.md)."""
+BREAKS_OFF = 2
+"""A draft whose final mark comes so many source words too early, with nothing for them, has broken off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +89,25 @@ class Draft:
         return share
 
     def final_marks(self, source: Encoding) -> list[int]:
-        """The positions of the source's punctuation that it translates by the mark it ends with, if it does."""
+        """The positions of the source's punctuation that it translates by the mark it ends with, if it does.
+
+        If it breaks off, those of the source's own final mark: what comes after the entries has to end with it.
+        """
+        if self._breaks_off(source):
+            return [piece + 1 for piece in source.pieces_of_word(len(source.words) - 1)]
         words = self.target.words
         last = self.target.pieces_of_word(len(words) - 1) if words and words[-1].is_punctuation else range(0)
         positions = sorted({self.positions[piece] for piece in last}.intersection(range(1, len(source) + 1)))
         return [at for at in positions if source.words[source.word_of_piece[at - 1]].is_punctuation]
+
+    def _breaks_off(self, source: Encoding) -> bool:
+        """Whether it ends with a final mark though it is not through with the source, which has one, too."""
+        ends = [one.words[-1].text if one.words else "" for one in (self.target, source)]
+        if not all(map(_has_final_mark, ends)):
+            return False
+        pointed_at = [at for at in self.positions if 1 <= at <= len(source)]
+        last = max([source.word_of_piece[at - 1] for at in pointed_at], default=-1)
+        return last + BREAKS_OFF < len(source.words) - 1
 
     def inner_marks(self, source: Encoding) -> list[int]:
         """The positions of source words that it ends a sentence with before its end: they have to wait as marks do."""
@@ -106,7 +122,9 @@ class Draft:
 
     def markless(self, source: Encoding) -> list[int]:
         """The positions of source words that have no mark which ends a sentence, nor become one here."""
-        marks = {at for piece, at in zip(self.target.pieces, self.positions, strict=True) if _has_final_mark(piece)}
+        num_words = len(self.target.words) - self._breaks_off(source)
+        pieces = zip(self.target.pieces, self.target.word_of_piece, self.positions, strict=True)
+        marks = {at for piece, word, at in pieces if _has_final_mark(piece) and word < num_words}
         return [
             piece + 1
             for piece, word in enumerate(source.word_of_piece)
@@ -166,14 +184,20 @@ class Draft:
         return self.target.pieces_of_word(first).start if first else 0
 
     def absorbed(self, matches: Sequence[Match]) -> list[tuple[int, ...]]:
-        """For each match the positions, no match's own, that nothing but the words for this match translates."""
+        """For each match the positions, no match's own, that nothing but the words for this match translates.
+
+        None for a match that is used by some of these words while others say more.
+        """
         matched = {position for match in matches for position in match.positions}
         words_at: dict[int, set[int]] = {}
         for word, position in zip(self.target.word_of_piece, self.positions, strict=True):
             words_at.setdefault(position, set()).add(word)
+        forms = {use.match: self._words_of(use) for use in self.uses(matches)}
         absorbed = []
-        for match in matches:
+        for number, match in enumerate(matches):
             own = self.words_for(match.positions)
+            if not own <= forms.get(number, own):  # "prietenul meu" for "my friend": "meu" has to come from somewhere
+                own = set()
             absorbed.append(tuple(sorted([at for at, words in words_at.items() if words <= own and at not in matched])))
         return absorbed
 
@@ -195,12 +219,13 @@ class Draft:
         return frozenset([n for n, match in enumerate(matches) if not set(match.positions).isdisjoint(self.positions)])
 
     def replaced(self, matches: Sequence[Match], borders: WordBorders) -> frozenset[int]:
-        """The first pieces of the words that stand for disobeyed matches, and of others of their stem.
+        """The first pieces of the words that stand for matches, and of others of their stem.
 
-        Also of compounds with their forms. Not of short words, which have many uses.
+        Also of compounds with the forms of disobeyed ones. Not of short words, which have many uses.
         """
         disobeyed = {position for match in self.disobeyed(matches) for position in match.positions if match.forms}
         words = self.words_for(disobeyed) | self._compounds_with(matches)
+        words = words.union(*map(self._words_of, self.uses(matches)))
         is_replaced = [number in words for number in range(len(self.target.words))]
         others = [word.text for word, is_it in zip(self.target.words, is_replaced, strict=True) if not is_it]
         firsts: dict[bool, set[int]] = {True: set(), False: set()}
@@ -253,6 +278,9 @@ class Draft:
             for words in places_of(form, self.target):
                 if any(self.positions[piece] in match.positions for piece in self._pieces_of(words)):
                     yield words
+
+    def _words_of(self, use: Use) -> set[int]:
+        return {self.target.word_of_piece[piece] for piece in use.pieces}
 
     def _pieces_of(self, words: range) -> range:
         return range(self.target.pieces_of_word(words[0]).start, self.target.pieces_of_word(words[-1]).stop)

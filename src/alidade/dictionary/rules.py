@@ -191,6 +191,10 @@ class SentenceRules:
         self._match_at = {
             position: number for number, match in enumerate(matches) if match.forms for position in match.positions
         }
+        self._ending_with: dict[int, list[int]] = {}
+        for number, match in enumerate(matches if borders.beginning else ()):
+            for piece in {form.after_space[-1] for form in match.forms}:
+                self._ending_with.setdefault(piece, []).append(number)
         self._forbidden_at: dict[int, list[Pieces]] = {}
         """The pieces of forms that must not be written from a position."""
         for match in matches:
@@ -305,6 +309,21 @@ class SentenceRules:
         if word not in self._next_words(match, (last,), is_glued=False):
             return None
         return self._write(state, match, (last, word), place)
+
+    def ending_with(self, piece: int) -> Sequence[int]:
+        """The matches that have a form which ends with this piece, if words of the language begin with a space."""
+        return self._ending_with.get(piece, ())
+
+    def taken(self, state: State, match: int, written: Sequence[int]) -> State | None:
+        """The state if the last of all pieces written are a form of an unused match; None if they are not."""
+        if state.under_way is not None or state.has_used(match):
+            return None
+        end, taken = len(written), max([use.pieces.stop for use in state.uses], default=0)
+        for form in self.matches[match].forms:
+            start = end - len(form.after_space)
+            if start >= taken and tuple(written[start:]) == form.after_space:
+                return self._write(state, match, form.after_space, end - 1)
+        return None
 
     def completed(self, state: State, end: int) -> State:
         """The state of a hypothesis of `end` pieces that stops here: a form that may end counts as used."""

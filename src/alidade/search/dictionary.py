@@ -15,7 +15,8 @@ words, only the entry's forms may be written there, and:
 - *Used means done.* Source words whose entry was written, and those that go with them, are not looked at again; a form
   once begun is completed, at its own words, and is a word of its own: nothing that would go on with it may follow.
 - *Not twice in a row.* After a form no word of its stem follows: what an entry leaves untold elsewhere, a neighbour
-  would say again.
+  would say again. And a hypothesis that has just written an entry's form from other words, and would now be held to the
+  entry, has used it: "textului" for "text" of "output text", with output = text.
 - *The end waits* for required entries: while one is unused, a hypothesis looks neither at the source's end nor at its
   final punctuation mark; one that wants to, or that runs out of length, looks at what is unused, and then ends.
 - *Marks come from marks.* What ends a sentence is not written from a word that the draft writes otherwise.
@@ -39,7 +40,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from alidade.dictionary.rules import FREE, INITIAL, Rule, SentenceRules, State, Use, WordBorders
-from alidade.search.hypotheses import Beam
+from alidade.search.hypotheses import Beam, pick
 from alidade.search.restrictions import NO_QUESTION, SPARE, Proposals, Question, Restriction, Rows, rule_out
 from alidade.search.roles import Bools, Floats, Ints
 from alidade.text.vocabulary import BOS, EOS, PAD
@@ -138,6 +139,8 @@ class DictionaryRestriction(Restriction):
         """(R,) how many more pieces than the beam has places each of these rows may see."""
         self._last: Ints = np.full((len(sentences), 1), BOS)
         """(B, K) what hypotheses wrote last."""
+        self._written: Ints = np.zeros((len(sentences), 1, 0), dtype=np.int64)
+        """(B, K, T) all that they wrote."""
 
     def concerns(self, sentence: int) -> bool:
         return self._sentences[sentence] is not None
@@ -159,8 +162,28 @@ class DictionaryRestriction(Restriction):
             if terms is None or self._step < terms.num_given:
                 continue
             for number, course in enumerate(courses):
-                if self._restrict_course(terms, course, position_logp[sentence, number]):
+                logp = position_logp[sentence, number]
+                courses[number] = self._take_last_words(terms, course, self._written[sentence, number], logp)
+                if self._restrict_course(terms, courses[number], logp):
                     self._waiting.add(sentence * self._num_hypotheses + number)
+
+    def _take_last_words(self, terms: TermSentence, course: _Course, written: Ints, logp: Floats) -> _Course:
+        """Let a match that is due have the form that was just written from elsewhere; written: (T,), logp: (S,)."""
+        for match in terms.rules.ending_with(int(written[-1])) if len(written) and not course.is_closed else ():
+            state = terms.rules.taken(course.state, match, written.tolist())
+            if state is not None and self._is_due(terms, course, match, logp):
+                return replace(course, state=state)
+        return course
+
+    def _is_due(self, terms: TermSentence, course: _Course, match: int, logp: Floats) -> bool:
+        """Whether a hypothesis would now be held to an unused match."""
+        left = logp.copy()
+        _rule_out_done(terms, course.state, left)
+        best = int(left.argmax())
+        if best in terms.rules.matches[match].positions or best in (*terms.final_mark, terms.end_position):
+            return True
+        is_left = match == course.has_come_to or terms.leaves_behind(match, best)
+        return is_left or self._must_hurry(terms, course.state)
 
     def _restrict_course(self, terms: TermSentence, course: _Course, logp: Floats) -> bool:
         """Says whether the hypothesis waits with its end; logp: (S,), changed in place."""
@@ -171,12 +194,8 @@ class DictionaryRestriction(Restriction):
             return course.is_waiting
         if course.is_closed:
             _hold_to(logp, range(terms.final_mark.start, terms.end_position + 1))
-        unused = rules.unused(state)
-        for match in unused if terms.absorbed else ():
-            logp[list(terms.absorbed[match])] = -np.inf
-        for use in state.uses:
-            logp[terms.done_with(use.match)] = -np.inf
-        missing = rules.missing(state)
+        _rule_out_done(terms, state, logp)
+        unused, missing = rules.unused(state), rules.missing(state)
         if missing and self._must_wait(terms, course, logp):
             _hold_to(logp, [position for match in missing for position in rules.matches[match].positions])
             return True
@@ -414,6 +433,7 @@ class DictionaryRestriction(Restriction):
                 ]
         self._num_hypotheses = beam.parents.shape[1]
         self._last = beam.pieces
+        self._written = np.concatenate([pick(self._written, beam.parents), beam.pieces[:, :, None]], axis=2)
         self._credits.clear()
         self._waiting.clear()
         self._step += 1
@@ -464,6 +484,7 @@ class DictionaryRestriction(Restriction):
         self._sentences = [self._sentences[sentence] for sentence in sentences.tolist()]
         self._courses = [self._courses[sentence] for sentence in sentences.tolist()]
         self._last = self._last[sentences]
+        self._written = self._written[sentences]
         self._markless = self._markless[sentences]
 
     def _ended(self, hypothesis: int, position: int, piece: int) -> _Course | None:
@@ -484,6 +505,14 @@ class DictionaryRestriction(Restriction):
     def debt_of(self, hypothesis: int, position: int, piece: int) -> float:
         course = self._ended(hypothesis, position, piece)
         return 0.0 if course is None else course.debt
+
+
+def _rule_out_done(terms: TermSentence, state: State, logp: Floats) -> None:
+    """Let a hypothesis look neither at what is used nor at what goes with a match, used or not."""
+    for match in terms.rules.unused(state) if terms.absorbed else ():
+        logp[list(terms.absorbed[match])] = -np.inf
+    for use in state.uses:
+        logp[terms.done_with(use.match)] = -np.inf
 
 
 def _hold_to(logp: Floats, positions: Sequence[int]) -> None:
