@@ -29,8 +29,9 @@ from alidade.dictionary.inflection import base_form
 from alidade.dictionary.simulation import ReferencePair, load_stop_words, one_to_one_links, simulate_dictionary
 from alidade.errors import AlidadeError
 from alidade.evaluation.metrics import score_translations
-from alidade.evaluation.terms import TermCase, score_terms, wanted_term
+from alidade.evaluation.terms import TermCase, WantedTerm, score_terms, wanted_term
 from alidade.io import read_lines, write_aside, write_json
+from alidade.text.stems import have_common_stem
 from alidade.text.words import Word, split_words
 from alidade.translation import Translation
 from alidade.translator import Mode, Translator
@@ -259,6 +260,14 @@ def row_of(
         name: terms.share(count)
         for name, count in (("used", terms.used), ("placed", terms.placed), ("repeated", terms.repeated))
     }
+    row["repeated_beyond_source"] = terms.share(
+        score_terms(
+            [
+                case._replace(terms=[*case.terms, *said_again(case.terms, one.source.words)])
+                for case, one in zip(cases, given, strict=True)
+            ]
+        ).repeated
+    )
     row |= {name: sum([getattr(one, name) for one in damages]) for name in Damage.__dataclass_fields__}
     num_words = max(sum([len(one.target.words) for one in plain]), 1)
     row["length"] = terms.hypothesis_words / num_words
@@ -269,6 +278,23 @@ def row_of(
         scores = score_translations([one.text for one in given], [references], lower_case=True)
         row |= {score.name: score.value for score in scores}
     return row
+
+
+def said_again(terms: Sequence[WantedTerm], words: Sequence[Word]) -> list[WantedTerm]:
+    """Terms once more for each further place where the source has their words, or others of their stems.
+
+    "coffee" twice, say, or "formatting" and "format", with an entry for one of them: a translation has to say both.
+    """
+    matched = {number for term in terms for number in term.source_words}
+    again = []
+    for term in {term.forms: term for term in terms}.values():
+        own = [words[number].text for number in term.source_words]
+        for start in range(len(words) - len(own) + 1):
+            place = range(start, start + len(own))
+            texts = [words[number].text for number in place]
+            if matched.isdisjoint(place) and all(map(have_common_stem, own, texts)):
+                again.append(term._replace(source_words=place))
+    return again
 
 
 def longer_by(plain: Translation, matched: Translation, language: str) -> int:
@@ -364,7 +390,7 @@ def print_table(figures: dict[str, dict[str, float]]) -> None:
 
 
 def format_figure(column: str, value: float) -> str:
-    if column in ("used", "placed", "repeated"):
+    if column in ("used", "placed", "repeated", "repeated_beyond_source"):
         return f"{value:.1%}"
     if isinstance(value, int):
         return str(value)
