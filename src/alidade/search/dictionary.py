@@ -16,7 +16,7 @@ words, only the entry's forms may be written there, and:
   once begun is completed, at its own words, and is a word of its own: nothing that would go on with it may follow.
 - *Not twice in a row.* After a form no word of its stem follows: what an entry leaves untold elsewhere, a neighbour
   would say again. And a hypothesis that has just written an entry's form from other words, and would now be held to the
-  entry, has used it: "textului" for "text" of "output text", with output = text.
+  entry, has used it: "textului" for "text" of "output text", with output = text. If it need not yet, it may not now.
 - *The end waits* for required entries: while one is unused, a hypothesis looks neither at the source's end nor at its
   final punctuation mark; one that wants to, or that runs out of length, looks at what is unused, and then ends.
 - *Marks come from marks.* What ends a sentence is not written from a word that the draft writes otherwise.
@@ -168,11 +168,16 @@ class DictionaryRestriction(Restriction):
                     self._waiting.add(sentence * self._num_hypotheses + number)
 
     def _take_last_words(self, terms: TermSentence, course: _Course, written: Ints, logp: Floats) -> _Course:
-        """Let a match that is due have the form that was just written from elsewhere; written: (T,), logp: (S,)."""
+        """Let a match that is due have the form that was just written from elsewhere; written: (T,), logp: (S,).
+
+        One that is not due is not begun right after it, whichever of its forms.
+        """
         for match in terms.rules.ending_with(int(written[-1])) if len(written) and not course.is_closed else ():
             state = terms.rules.taken(course.state, match, written.tolist())
             if state is not None and self._is_due(terms, course, match, logp):
                 return replace(course, state=state)
+            if state is not None:
+                logp[list(terms.rules.matches[match].positions)] = -np.inf
         return course
 
     def _is_due(self, terms: TermSentence, course: _Course, match: int, logp: Floats) -> bool:
