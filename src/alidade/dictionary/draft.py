@@ -32,8 +32,6 @@ translates them: nine of ten in English–Romanian drafts (experiments/LOG.md)."
 ATTENDS_IN_PART = 0.25
 """So does one of which only some pieces point there, with this share: of eighteen of which neither the first nor most
 do, it tells seventeen right (experiments/LOG.md)."""
-BREAKS_OFF = 2
-"""A draft whose final mark comes so many source words too early, with nothing for them, has broken off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,23 +89,22 @@ class Draft:
     def final_marks(self, source: Encoding) -> list[int]:
         """The positions of the source's punctuation that it translates by the mark it ends with, if it does.
 
-        If it breaks off, those of the source's own final mark: what comes after the entries has to end with it.
+        If it may have broken off, those of the source's own final mark: what comes after the entries ends with it.
         """
-        if self._breaks_off(source):
+        if self._may_break_off(source):
             return [piece + 1 for piece in source.pieces_of_word(len(source.words) - 1)]
+        return self._last_marks(source)
+
+    def _last_marks(self, source: Encoding) -> list[int]:
         words = self.target.words
         last = self.target.pieces_of_word(len(words) - 1) if words and words[-1].is_punctuation else range(0)
         positions = sorted({self.positions[piece] for piece in last}.intersection(range(1, len(source) + 1)))
         return [at for at in positions if source.words[source.word_of_piece[at - 1]].is_punctuation]
 
-    def _breaks_off(self, source: Encoding) -> bool:
-        """Whether it ends with a final mark though it is not through with the source, which has one, too."""
+    def _may_break_off(self, source: Encoding) -> bool:
+        """Whether it ends with a mark that it writes from a word though the source ends with one, too."""
         ends = [one.words[-1].text if one.words else "" for one in (self.target, source)]
-        if not all(map(_has_final_mark, ends)):
-            return False
-        pointed_at = [at for at in self.positions if 1 <= at <= len(source)]
-        last = max([source.word_of_piece[at - 1] for at in pointed_at], default=-1)
-        return last + BREAKS_OFF < len(source.words) - 1
+        return all(map(_has_final_mark, ends)) and not self._last_marks(source)
 
     def inner_marks(self, source: Encoding) -> list[int]:
         """The positions of source words that it ends a sentence with before its end: they have to wait as marks do."""
@@ -122,7 +119,7 @@ class Draft:
 
     def markless(self, source: Encoding) -> list[int]:
         """The positions of source words that have no mark which ends a sentence, nor become one here."""
-        num_words = len(self.target.words) - self._breaks_off(source)
+        num_words = len(self.target.words) - self._may_break_off(source)
         pieces = zip(self.target.pieces, self.target.word_of_piece, self.positions, strict=True)
         marks = {at for piece, word, at in pieces if _has_final_mark(piece) and word < num_words}
         return [
