@@ -165,6 +165,7 @@ class PartSearch:
             inner_marks=[*_inner_marks(part.source), *draft.inner_marks(part.source)],
             kept_marks=[position for position in draft.final_marks(part.source) if position not in of_matches],
             markless=draft.markless(part.source),
+            begins_with_capital=not request.prefix and draft.target.text[:1].isupper(),
             draft_words=sorted(set(draft.target.ids) - self.borders().continuing),
             elsewhere=draft.elsewhere(part.matches),
             absorbed=absorbed,

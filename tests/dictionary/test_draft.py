@@ -264,6 +264,13 @@ def test_a_translation_begins_as_the_draft_does() -> None:
     assert Draft(encode("Ba be"), (1, 1, 2, 2)).with_capitals([exact]) == (exact,), "it has no other form"
 
 
+def test_a_form_that_begins_a_translation_may_have_a_mark_before_it() -> None:
+    wanted = replace(match(1, "bo"), forms=(Form("Bo", (), (), starts_sentence=True),))
+    quoted = Encoding('"Bo be', split_words('"Bo be', "en"), ('"', "Bo", "be"), (1, 2, 3), (0, 1, 2))
+    assert [use.pieces for use in Draft(quoted, (1, 2, 3)).uses([wanted])] == [range(1, 2)]
+    assert not Draft(encode("be Bo", pieces_a_word=1), (1, 2)).uses([wanted])
+
+
 def test_what_stands_before_a_disobeyed_match_is_kept_but_not_what_may_have_to_agree_with_it() -> None:
     source = encode("x x x x x", pieces_a_word=1)
     text = encode("bala belo bilu boli bula", pieces_a_word=1)

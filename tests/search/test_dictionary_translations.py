@@ -222,10 +222,10 @@ def positions_left(dictionary: DictionaryRestriction, *likely: int) -> list[int]
     return np.flatnonzero(logp[0, 0] > -np.inf).tolist()
 
 
-def sentence_of_six(**marks: Any) -> DictionaryRestriction:
+def sentence_of_six(borders: WordBorders = BORDERS, **more: Any) -> DictionaryRestriction:
     """The second word has an entry."""
-    rules = SentenceRules([match(2, 2, (200,))], BORDERS, required=[0])
-    return DictionaryRestriction([TermSentence(rules, end_position=7, max_length=20, **marks)], is_assisted=True)
+    rules = SentenceRules([match(2, 2, (200,))], borders, required=[0])
+    return DictionaryRestriction([TermSentence(rules, end_position=7, max_length=20, **more)], is_assisted=True)
 
 
 def test_what_the_draft_says_before_an_entry_may_be_said_before_it() -> None:
@@ -259,6 +259,34 @@ def test_a_hypothesis_that_comes_to_an_entry_with_its_form_has_used_it(piece: in
     assert (2 not in positions_left(dictionary, likely)) is (piece == 200), "not twice in a row, in any case"
     uses: Any = dictionary.uses_of(0, 3, 112)
     assert [use.pieces for use in uses] == ([range(1)] if is_taken else [])
+
+
+@pytest.mark.parametrize(("begins_with_capital", "left"), [(True, [112]), (False, [111, 112])])
+def test_a_translation_begins_with_a_capital_if_the_draft_does(begins_with_capital: bool, left: list[int]) -> None:
+    borders = WordBorders(BORDERS.continuing, frozenset(), beginning={"aaa": ((111, "aaa"), (112, "Aaa"))})
+    dictionary = sentence_of_six(borders, begins_with_capital=begins_with_capital)
+    at = Rows(np.array([0, 0]), np.array([1, 3]), np.array([0, 0]))
+    dictionary.ask(at)
+    pieces, logp = np.array([[111, 112], [111, 111]]), np.array([[-1, -2], [-1, -2]], dtype=np.float32)
+    proposed = Proposals(pieces, logp, np.full(2, -np.inf, dtype=np.float32))
+    dictionary.restrict(at, proposed, np.zeros(0, dtype=np.float32))
+    assert proposed.pieces[0, proposed.logp[0] > -np.inf].tolist() == left
+    assert (proposed.logp[1] > -np.inf).all(), "it has no choice"
+
+
+@pytest.mark.parametrize(("piece", "wanted"), [(5, 210), (112, 211)])
+def test_a_form_after_an_opening_mark_begins_the_translation(piece: int, wanted: int) -> None:
+    """Or after a space that is a piece of its own."""
+    forms = (Form("Casa", (200,), (210,), starts_sentence=True), Form("casa", (201,), (211,), starts_sentence=False))
+    borders = WordBorders(BORDERS.continuing, glueing=frozenset([5, 112]))
+    rules = SentenceRules([Match(make_entry("s", ["t"]), range(2, 3), range(2, 3), forms)], borders)
+    dictionary = DictionaryRestriction([TermSentence(rules, end_position=7, max_length=20)], is_assisted=True)
+    one, logp = np.ones((1, 1), dtype=np.int64), np.full((1, 1), -5, dtype=np.float32)
+    for written in (piece,) if piece == 5 else (111, piece):
+        dictionary.commit(Beam(logp, one - 1, written * one, one, logp, logp))
+    question = dictionary.ask(Rows(np.array([0]), np.array([2]), np.array([0])))
+    assert wanted in question.pieces
+    assert ({210, 211} - {wanted}).isdisjoint(question.pieces.tolist())
 
 
 def test_a_mark_that_ends_a_sentence_within_a_text_waits_for_the_entries_before_it() -> None:

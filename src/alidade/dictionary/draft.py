@@ -292,11 +292,12 @@ def places_of(form: Form, target: Encoding) -> Iterator[range]:
     start = target.text.find(form.text)
     if start < 0:
         return
+    first = next((number for number, word in enumerate(target.words) if not word.is_punctuation), 0)
     starts = {word.start: number for number, word in enumerate(target.words)}
     ends = {word.end: number + 1 for number, word in enumerate(target.words)}
     while start >= 0:
         end = start + len(form.text)
-        if start in starts and end in ends and form.starts_sentence in (None, starts[start] == 0):
+        if start in starts and end in ends and form.starts_sentence in (None, starts[start] == first):
             yield range(starts[start], ends[end])
         start = target.text.find(form.text, start + 1)
 

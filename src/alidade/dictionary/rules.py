@@ -67,6 +67,12 @@ class WordBorders:
         pieces = [one for same_letters in self.beginning.values() for one in same_letters]
         return frozenset([i for i, text in pieces if i in self.words and len(text) <= SHORT_WORD])
 
+    @cached_property
+    def small_letters(self) -> npt.NDArray[np.int64]:
+        """The pieces that begin a word with a small letter."""
+        pieces = [one for same_letters in self.beginning.values() for one in same_letters]
+        return np.array(sorted([i for i, text in pieces if text[:1].islower()]), dtype=np.int64)
+
     def is_mark(self, piece: int) -> bool:
         """Whether a piece is neither a word nor part of one."""
         return piece not in self.words and piece not in self.continuing

@@ -17,6 +17,7 @@ words, only the entry's forms may be written there, and:
 - *Not twice in a row.* After a form no word of its stem follows: what an entry leaves untold elsewhere, a neighbour
   would say again. And a hypothesis that has just written an entry's form from other words, and would now be held to the
   entry, has used it: "textului" for "text" of "output text", with output = text. If it need not yet, it may not now.
+- *The beginning is the draft's*, with a capital or without.
 - *The end waits* for required entries: while one is unused, a hypothesis looks neither at the source's end nor at its
   final punctuation mark; one that wants to, or that runs out of length, looks at what is unused, and then ends.
 - *Marks come from marks.* What ends a sentence is not written from a word that the draft writes otherwise.
@@ -74,6 +75,8 @@ class TermSentence:
     """The positions of the punctuation mark that its translation has to end with, if there is one."""
     markless: Sequence[int] = ()
     """The positions from which no mark is written that ends a sentence."""
+    begins_with_capital: bool = False
+    """Whether its translation should, as the one without the dictionary does."""
     draft_words: Sequence[int] = ()
     """Pieces that begin words and marks of its translation without the dictionary: what may follow a form."""
     elsewhere: Collection[int] = ()
@@ -272,11 +275,14 @@ class DictionaryRestriction(Restriction):
         return [self._rule(terms, course, start) for start in [None, *starts]]
 
     def _rule(self, terms: TermSentence, course: _Course, position: int | None) -> Rule:
-        return terms.rules.rule(course.state, position, is_first=self._step == 0)
+        is_first = self._step == 0 or (self._step == 1 and course.state.is_glued)  # after a mark, or a space of its own
+        return terms.rules.rule(course.state, position, is_first=is_first)
 
     def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats) -> None:
         proposed.limit(self._num_spare)
         is_markless = self._rule_out_marks(rows, proposed)
+        if self._step == 0:
+            self._rule_out_small_letters(rows, proposed)
         answers = iter(asked_logp.tolist())
         free: list[tuple[int, Rule]] = []
         for row, terms, course, rules in self._asked:
@@ -301,6 +307,17 @@ class DictionaryRestriction(Restriction):
         is_mark = np.isin(proposed.pieces, self._final_marks)
         np.copyto(proposed.logp, -np.inf, where=is_markless[:, None] & is_mark)
         return is_markless
+
+    def _rule_out_small_letters(self, rows: Rows, proposed: Proposals) -> None:
+        """Let translations begin with a capital where the draft does, in all rows that have a choice."""
+        sentences = [self._sentences[sentence] for sentence in rows.sentences.tolist()]
+        numbers = [row for row, terms in enumerate(sentences) if terms is not None and terms.begins_with_capital]
+        borders = [terms.rules.borders for terms in sentences if terms is not None]
+        if numbers:
+            logp = proposed.logp[numbers]
+            is_small = np.isin(proposed.pieces[numbers], borders[0].small_letters)
+            has_choice = ((logp > -np.inf) & ~is_small).any(axis=1, keepdims=True)
+            proposed.logp[numbers] = np.where(is_small & has_choice, -np.inf, logp)
 
     def _choose_rule(
         self,
