@@ -48,7 +48,7 @@ from alidade.text.vocabulary import BOS, EOS, PAD
 
 FAR_JUMP_LOGP = -20.0
 """log p of a position that a match needs but that is farther away than the alignment model can jump."""
-LEFT_BEHIND = 3
+LEFT_BEHIND = 2
 """So many source pieces beyond an unused entry a hypothesis may look, and no farther."""
 LIKELY = math.log(0.5)
 """How probable the end of the sentence must be to count as what a baseline wants."""
