@@ -191,6 +191,7 @@ class SentenceRules:
         self._sequences = [
             tuple([pieces for form in match.forms for pieces in (form.after_space, form.glued)]) for match in matches
         ]
+        self._beginnings = [_beginnings(sequences) for sequences in self._sequences]
         self._writable = [number for number, match in enumerate(matches) if match.forms]
         self._longest = [max(map(len, sequences), default=0) for sequences in self._sequences]
         self._known_next_words: dict[tuple[int, Pieces, bool, bool | None], Pieces] = {}
@@ -207,6 +208,7 @@ class SentenceRules:
             forbidden = [pieces for form in match.forbidden for pieces in (form.after_space, form.glued)]
             for position in match.positions if forbidden else ():
                 self._forbidden_at.setdefault(position, []).extend(forbidden)
+        self._forbidden_beginnings = _beginnings([form for forms in self._forbidden_at.values() for form in forms])
 
     def _same_stem(self, match: Match) -> Pieces:
         """Pieces that begin words of a form's stem."""
@@ -379,11 +381,10 @@ class SentenceRules:
         """The longest end of what is written that begins a form which is not to be written: used or forbidden."""
         if not state.uses and not self._forbidden_at:
             return ()
-        forms = [form for use in state.uses for form in self._sequences[use.match]]
-        forms += [form for forbidden in self._forbidden_at.values() for form in forbidden]
+        beginnings = [self._forbidden_beginnings, *[self._beginnings[use.match] for use in state.uses]]
         pieces = (*state.echo, word)
         for start in range(len(pieces)):
-            if any(len(form) > len(pieces) - start and _starts_with(form, pieces[start:]) for form in forms):
+            if any(pieces[start:] in of_forms for of_forms in beginnings):
                 return pieces[start:]
         return ()
 
@@ -391,6 +392,11 @@ class SentenceRules:
 def _fits(form: Form, is_first: bool | None) -> bool:
     """Whether a form may begin here: some are for a sentence's first word only, others for all but that."""
     return is_first is None or form.starts_sentence is None or form.starts_sentence == is_first
+
+
+def _beginnings(forms: Sequence[Pieces]) -> frozenset[Pieces]:
+    """All that forms begin with, short of themselves."""
+    return frozenset([form[:stop] for form in forms for stop in range(1, len(form))])
 
 
 def _ends_of(forms: Sequence[Pieces], echo: Pieces) -> Pieces:

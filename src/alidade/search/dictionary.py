@@ -402,17 +402,16 @@ class DictionaryRestriction(Restriction):
         After a form that the model does not know, nearly all of its best pieces go on with that word, which they may
         not: their places are free, but for the best one's, which says what the model wanted.
         """
-        is_new = ~np.isin(terms.draft_words, proposed.pieces[row])
-        if is_markless:
-            is_new &= ~np.isin(terms.draft_words, self._final_marks)
-        pieces: Ints = np.array(terms.draft_words, dtype=np.int64)[is_new]
-        logp: Floats = np.array(offered_logp, dtype=np.float32)[is_new]
-        is_replaceable = terms.rules.borders.are_continuing(proposed.pieces[row])
+        borders = terms.rules.borders
+        left_out = {*proposed.pieces[row].tolist(), *(borders.final_marks if is_markless else ())}
+        words = zip(offered_logp, terms.draft_words, strict=True)
+        offered = sorted([(-logp, piece) for logp, piece in words if piece not in left_out])
+        is_replaceable = borders.are_continuing(proposed.pieces[row])
         is_replaceable[proposed.logp[row].argmax()] = False
-        places = np.flatnonzero(is_replaceable)[::-1][: len(pieces)]  # the worst first
-        best = np.argsort(-logp, kind="stable")[: len(places)]
-        proposed.pieces[row, places] = pieces[best]
-        proposed.logp[row, places] = logp[best]
+        places = np.flatnonzero(is_replaceable)[::-1]  # the worst first
+        for place, (cost, piece) in zip(places.tolist(), offered, strict=False):
+            proposed.pieces[row, place] = piece
+            proposed.logp[row, place] = -cost
 
     def _rule_out(self, rows: Rows, free: list[tuple[int, Rule]], borders: WordBorders, proposed: Proposals) -> None:
         """Take from rows what their rules ban, and what would go on with the word before a new one.

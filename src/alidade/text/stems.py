@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
 import unicodedata
-from itertools import takewhile
 
 MIN_STEM = 3
 STEM_SHARE = 0.6
@@ -14,8 +14,8 @@ STEM_SHARE = 0.6
 def have_common_stem(first: str, second: str) -> bool:
     """ "starker" and "stärkste" do, "Hund" and "Hunden", "disc" and "discul"."""
     first, second = bare_word(first), bare_word(second)
-    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))))
-    return first == second or shared >= max(MIN_STEM, STEM_SHARE * max(len(first), len(second)))
+    num_shared = math.ceil(max(MIN_STEM, STEM_SHARE * max(len(first), len(second))))
+    return first[:num_shared] == second[:num_shared]
 
 
 @functools.lru_cache(maxsize=1 << 14)  # dictionaries ask for the same pieces again and again
