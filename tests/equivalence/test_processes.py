@@ -14,14 +14,23 @@ JOINT = {"lexical": ALIGNED | {"dropout": 0.0}, "alignment": JUMPS | {"dropout":
 UPDATES = {"steps": 30, "validate_every": 10, "save_every": 10, "average_last": 2, "bleu_every": 30}
 
 
+NO_MEETING = ("DistNetworkError", "RendezvousConnectionError", "RendezvousTimeoutError", "EADDRINUSE")
+"""What torchrun says if another program has taken the port that it had found free."""
+
+
 def torchrun(config: Path, num_processes: int) -> None:
     launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={num_processes}"]
-    subprocess.run(
-        [sys.executable, *launcher, "-m", "alidade", "train", str(config)],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        check=True,
-        capture_output=True,
-    )
+    for _ in range(2):
+        result = subprocess.run(
+            [sys.executable, *launcher, "-m", "alidade", "train", str(config)],
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        if not any(error in result.stderr for error in NO_MEETING):
+            break
+    assert result.returncode == 0, result.stderr
 
 
 def _without_times(line: dict[str, float]) -> dict[str, float]:
