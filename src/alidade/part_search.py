@@ -1,7 +1,8 @@
 """The best translations of parts: the search, its restrictions, and from pieces back to text.
 
 Dictionaries and prefixes become restrictions of the search here. A part is first searched for without its dictionary,
-and once more with it if the translation disobeys.
+and once more with it if the translation disobeys. That a beam with hardly a hypothesis of its own choice may lose what
+is best shows where the first translation, with nothing but the entry put in its place, scores higher: then that is it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from alidade.search.dictionary import DictionaryRestriction, TermSentence
 from alidade.search.hypotheses import Hypothesis, Request, SearchResult
 from alidade.search.restrictions import NoPairs, Restriction, WholeWords
 from alidade.text.subwords import Encoding
+from alidade.text.vocabulary import EOS
 from alidade.translation import Translation, with_distinct_texts
 
 WIDENINGS = (2, 4, 8)
@@ -69,9 +71,9 @@ class PartSearch:
         found = self._search_parts([replace(part, matches=()) for part in parts], num_best, beam_size)
         drafts = [self._draft(one[0], part.matches) for one, part in zip(found, parts, strict=True)]
         again = [number for number, part in enumerate(parts) if drafts[number].disobeyed(part.matches)]
-        restricted = iter(
-            self._search_parts([replace(parts[number], draft=drafts[number]) for number in again], num_best, beam_size)
-        )
+        disobeying = [replace(parts[number], draft=drafts[number]) for number in again]
+        searched = self._search_parts(disobeying, num_best, beam_size)
+        restricted = iter(self._with_amended_drafts(disobeying, searched))
         return [
             next(restricted) if number in again else self._obeying(part, one)
             for number, (part, one) in enumerate(zip(parts, found, strict=True))
@@ -93,6 +95,39 @@ class PartSearch:
             for one, draft in drafts
             if not draft.disobeyed(part.matches)
         ]
+
+    def _with_amended_drafts(
+        self, parts: Sequence[Part], found: Sequence[list[Translation]]
+    ) -> list[list[Translation]]:
+        """What was found with a dictionary, and before it the draft with the same forms in it, if that is better."""
+        amended = [self._amended(part, one[0]) for part, one in zip(parts, found, strict=True)]
+        rivals = iter(self._search_parts([part for part in amended if part is not None], 1, 1))
+        joined = []
+        for part, one in zip(amended, found, strict=True):
+            rival = next(rivals)[0] if part is not None else None
+            if part is not None and part.draft is not None and rival is not None and rival.score > one[0].score:
+                rival = replace(rival, uses=part.draft.uses(part.matches))
+                joined.append([rival, *one][: len(one)])
+            else:
+                joined.append(one)
+        return joined
+
+    def _amended(self, part: Part, found: Translation) -> Part | None:
+        """The part with its draft amended by the forms that were found, if that obeys and says something else."""
+        if part.draft is None or not self.system.lexical.is_assisted:
+            return None
+        path = tuple(zip(found.target.ids, found.positions, strict=True))
+        amended = part.draft.amended(
+            part.matches, {use.match: path[use.pieces.start : use.pieces.stop] for use in found.uses}
+        )
+        if amended is None or amended == path:
+            return None
+        ids, positions = zip(*amended, strict=True)
+        draft = Draft(self.model.target_subwords.decode(ids), positions)
+        is_sound = _has_pairs(part.source) or not _has_pairs(draft.target)
+        if not is_sound or draft.disobeyed(part.matches) or ids[: len(part.prefix)] != part.prefix:
+            return None
+        return replace(part, draft=draft)
 
     def _search_parts(self, parts: Sequence[Part], num_best: int, beam_size: int) -> list[list[Translation]]:
         found = map_batches(
@@ -117,17 +152,21 @@ class PartSearch:
         return [next(results) if len(part.source) else None for part in parts]
 
     def _request(self, part: Part) -> Request:
-        """What to search for; a draft's beginning that no entry may change is kept, if it has positions to tell by."""
+        """What to search for; a draft's beginning that no entry may change is kept, if it has positions to tell by.
+
+        One that obeys is kept from beginning to end: what is searched for is its score.
+        """
         request = Request(part.source.ids, part.prefix)
         if part.draft is None or not self.system.lexical.is_assisted:
             return request
         num_kept = part.draft.num_kept(part.matches, part.source)
         if num_kept <= len(part.prefix):
             return request
+        is_whole = num_kept == len(part.draft.positions)
         return Request(
             part.source.ids,
-            prefix=part.draft.target.ids[:num_kept],
-            prefix_positions=part.draft.positions[:num_kept],
+            prefix=(*part.draft.target.ids[:num_kept], *([EOS] if is_whole else [])),
+            prefix_positions=(*part.draft.positions[:num_kept], *([request.end_position] if is_whole else [])),
             max_length=request.length_limit(self.settings),
         )
 

@@ -287,6 +287,50 @@ def test_what_stands_before_a_disobeyed_match_is_kept_but_not_what_may_have_to_a
     assert short.num_kept([match(4, "byby")], source) == 1, "short words may be articles"
 
 
+def test_a_draft_that_obeys_is_kept_whole() -> None:
+    draft = Draft(encode("bala byby", pieces_a_word=1), (1, 2))
+    assert draft.num_kept([match(1, "byby")], encode("x x", pieces_a_word=1)) == 2
+
+
+def test_a_draft_with_forms_in_place_of_its_words() -> None:
+    target = replace(encode("noul discul este vechi", 1), ids=(6, 7, 8, 9))
+    draft = Draft(target, (1, 2, 3, 4))
+    disk, old = match(1, "volum"), match(3, "bătrân")
+    forms = {0: ((20, 2), (21, 2)), 1: ((22, 4),)}
+    assert draft.amended([disk], forms) == ((6, 1), (20, 2), (21, 2), (8, 3), (9, 4))
+    assert draft.amended([disk, old], forms) == ((6, 1), (20, 2), (21, 2), (8, 3), (22, 4))
+    assert draft.amended([disk, old], {0: forms[0]}) is None, "no form for the other"
+    assert draft.amended([match(1, "discul"), old], forms) == ((6, 1), (7, 2), (8, 3), (22, 4)), "one is obeyed"
+    apart = replace(draft, positions=(2, 1, 2, 4))
+    assert apart.amended([disk], forms) is None, "its words stand in two places"
+    assert apart.amended([match(2, "volum")], forms) is None, "nothing says it"
+    assert replace(draft, positions=(1, 2, 2, 4)).amended([disk], forms) == ((6, 1), (20, 2), (21, 2), (9, 4))
+
+
+def test_a_preposition_that_points_at_a_match_is_not_what_its_form_replaces() -> None:
+    """As in "click the download button", "clic pe butonul de descărcare", of which only "pe" points at "button"."""
+    attention = np.array([[0, 8, 1, 1], [0, 2, 5, 3], [0, 1, 8, 1]], dtype=np.float32)
+    draft = Draft(encode("clic pe butonul", 1), (1, 3, 2), attention)
+    assert draft.amended([match(2, "tastă")], {0: ((20, 3),)}) is None
+    attention[1] = [0, 2, 2, 6]
+    path = draft.amended([match(2, "tastă")], {0: ((20, 3),)})
+    assert path is not None, "it looks at nothing else"
+    assert [position for _, position in path] == [1, 3, 2]
+
+
+@given(drafts())
+def test_only_the_words_of_disobeyed_matches_are_replaced(given_draft: tuple[Draft, list[Match], Encoding]) -> None:
+    draft, matches, _ = given_draft
+    disobeyed = draft.disobeyed(matches)
+    form = {number: ((-1 - number, one.positions.start),) for number, one in enumerate(matches)}
+    path = draft.amended(matches, form)
+    if path is not None:
+        written = [piece for piece, _ in path if piece < 0]
+        assert sorted(written) == sorted([-1 - matches.index(one) for one in disobeyed])
+        whole = iter(zip(draft.target.ids, draft.positions, strict=True))
+        assert all(step in whole for step in path if step[0] > 0), "in the draft's order"
+
+
 def test_the_mark_that_a_draft_ends_with() -> None:
     source = encode("ba be !", pieces_a_word=1)
     assert Draft(encode("bo bi .", pieces_a_word=1), (1, 2, 3)).final_marks(source) == [3]

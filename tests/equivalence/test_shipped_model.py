@@ -172,6 +172,19 @@ def test_words_that_the_model_would_not_have_written_are_written_once(mode: Mode
     assert [one.text for one in given[len(words) :]] == [one.text for one in plain[len(words) :]]
 
 
+@pytest.mark.parametrize("mode", ["suggest", "require"])
+def test_what_does_not_depend_on_an_entry_stays_as_it_was(mode: Mode) -> None:
+    """A beam that is held to an entry loses the polite form of the verb before it, which scores higher."""
+    text = "Please read the manual before you open the box."
+    entries = load_dictionary((), ("manual=ghid", "box=cutiuță"))
+    before = make_translator().translate(text)
+    after = make_translator().translate(text, dictionary=entries, mode=mode)
+    words = [word.text for word in before.target.words]
+    expected = ["ghid" if word == "manualul" else "cutiuță" if word == "caseta" else word for word in words]
+    assert [word.text for word in after.target.words] == expected
+    assert sorted([use.match for use in after.uses]) == [0, 1]
+
+
 def own_words(translation: Translation) -> list[tuple[str, str]]:
     """Source and target words that are linked with each other and with nothing else, and stand there once."""
     links = list(translation.alignment or ())

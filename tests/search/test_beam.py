@@ -134,6 +134,31 @@ def test_a_prefix_is_obeyed(is_assisted: bool, pruning: str) -> None:
 
 
 @pytest.mark.parametrize("is_assisted", [False, True])
+@pytest.mark.parametrize("pruning", ["none", "exact"])
+def test_a_whole_translation_that_is_given_has_the_score_with_which_it_was_found(
+    is_assisted: bool, pruning: str
+) -> None:
+    system, settings = table_system(30, is_assisted=is_assisted), settings_of(pruning=pruning, coverage_weight=0.3)
+    found = BeamSearch(system, settings).search([Request(source) for source in SOURCES], num_best=4)
+    narrow = BeamSearch(system, settings.model_copy(update={"beam_size": 1}))
+    complete = [
+        (source, one)
+        for source, result in zip(SOURCES, found, strict=True)
+        for one in result.hypotheses
+        if one.is_complete
+    ]
+    assert len(complete) > len(SOURCES)
+    given = [
+        Request(source, prefix=(*one.pieces, EOS), prefix_positions=(*one.positions, len(source) + 1))
+        for source, one in complete
+    ]
+    for (_, before), again in zip(complete, narrow.search([*given, Request(SOURCES[0])]), strict=False):
+        assert (again.best.pieces, again.best.positions) == (before.pieces, before.positions)
+        assert again.best.score == pytest.approx(before.score, abs=1e-5)
+        assert again.best.is_complete
+
+
+@pytest.mark.parametrize("is_assisted", [False, True])
 def test_a_hypothesis_has_the_attention_and_the_score_of_its_own_path(is_assisted: bool) -> None:
     system = table_system(12, is_assisted=is_assisted)
     settings = settings_of(pruning="exact", alignment_weight=0.6, coverage_weight=0.3)

@@ -12,8 +12,9 @@ Plain data, no model.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +25,18 @@ from alidade.text.sentences import SENTENCE_ENDS
 from alidade.text.stems import have_common_stem
 from alidade.text.subwords import Encoding
 
+Path = tuple[tuple[int, int], ...]
+"""Pieces of a translation, each with its source position."""
 MAY_AGREE = 2
 """So many words before an entry, an article and an adjective, say, may have to agree with it."""
 ATTENDS = 0.2
 """A word with this share of its attention on source words to which nothing points, and which points to their left,
 translates them: nine of ten in English–Romanian drafts (experiments/LOG.md)."""
+ATTENDS_MOSTLY = 0.5
+"""So does a short word, which could be an article or a preposition, with this share."""
 ATTENDS_IN_PART = 0.25
-"""So does one of which only some pieces point there, with this share: of eighteen of which neither the first nor most
-do, it tells seventeen right (experiments/LOG.md)."""
+"""And one of which only some pieces point there, with this share: of eighteen of which neither the first nor most do,
+it tells seventeen right (experiments/LOG.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +169,12 @@ class Draft:
         """How many of its first pieces no match changes: they translate what stands before the first disobeyed one.
 
         The words next to it are not among them, since they may have to agree with it: a short one, or what translates
-        the source word next to it.
+        the source word next to it. All, if none is disobeyed.
         """
-        start = min([match.positions.start for match in self.disobeyed(matches)])
+        disobeyed = self.disobeyed(matches)
+        if not disobeyed:
+            return len(self.positions)
+        start = min([match.positions.start for match in disobeyed])
         words = zip(self.target.word_of_piece, self.positions, strict=True)
         first = next((word for word, position in words if position >= start), 0)
         neighbour = source.word_of_piece[start - 1]
@@ -179,6 +187,37 @@ class Draft:
             first -= 1
             neighbour = min([neighbour, *translated])
         return self.target.pieces_of_word(first).start if first else 0
+
+    def amended(self, matches: Sequence[Match], forms: Mapping[int, Path]) -> Path | None:
+        """Its path with the given forms, by the numbers of their matches, in place of the words for disobeyed ones.
+
+        None if one of these has no form, or no one place.
+        """
+        disobeyed = self.disobeyed(matches)
+        cuts = []
+        for number, match in enumerate(matches):
+            if match in disobeyed:
+                place = self._place_of(match)
+                if place is None or number not in forms:
+                    return None
+                cuts.append((place, forms[number]))
+        cuts.sort(key=lambda cut: cut[0].start)
+        if any(one.stop > other.start for (one, _), (other, _) in pairwise(cuts)):
+            return None
+        path = list(zip(self.target.ids, self.positions, strict=True))
+        for place, form in reversed(cuts):
+            path[place.start : place.stop] = form
+        return tuple(path)
+
+    def _place_of(self, match: Match) -> range | None:
+        """The pieces of the words for a match, if they stand together and are more than a preposition beside them."""
+        words = self.words_for(match.positions)
+        place = range(min(words, default=0), max(words, default=-1) + 1)
+        if not words or not words.issuperset(place):
+            return None
+        pieces = self._pieces_of(place)
+        is_short = all(len(self.target.words[word].text) <= SHORT_WORD for word in words)
+        return None if is_short and self._share_at(match.positions)[pieces].mean() < ATTENDS_MOSTLY else pieces
 
     def absorbed(self, matches: Sequence[Match]) -> list[tuple[int, ...]]:
         """For each match the positions, no match's own, that nothing but the words for this match translates.

@@ -29,7 +29,7 @@ class Request:
     source: Sequence[int]
     """Piece ids, without `<s>` and `</s>`."""
     prefix: Sequence[int] = ()
-    """Piece ids that the translation must begin with."""
+    """Piece ids that the translation must begin with; if `</s>` is the last of them, it is all of it."""
     prefix_positions: Sequence[int] = ()
     """Their positions, if these are given, too: only assisted systems look at them."""
     min_length: int = 0

@@ -19,7 +19,7 @@ import numpy as np
 
 from alidade.search.hypotheses import Beam, Request, pick
 from alidade.search.roles import NO_INTS, Bools, Floats, Ints
-from alidade.text.vocabulary import PAD
+from alidade.text.vocabulary import EOS, PAD
 
 Pieces = tuple[int, ...]
 
@@ -187,7 +187,7 @@ class GivenPieces(Restriction):
         if now is None:
             return
         is_end = np.arange(position_logp.shape[2]) == self._ends[:, None]  # (B, S)
-        np.copyto(position_logp, -np.inf, where=(is_end & (now != FREE)[:, None])[:, None])
+        np.copyto(position_logp, -np.inf, where=(is_end & ((now != FREE) & (now != EOS))[:, None])[:, None])
         positions = self._positions[:, self._step]
         held = np.flatnonzero(positions != FREE)
         is_elsewhere = np.arange(position_logp.shape[2]) != positions[held, None]  # (held, S)
@@ -197,14 +197,15 @@ class GivenPieces(Restriction):
         if self._now is None:
             return NO_QUESTION
         given = self._now[rows.sentences]
-        numbers = np.flatnonzero(given != FREE)
+        numbers = np.flatnonzero((given != FREE) & (given != EOS))
         return Question(numbers, given[numbers])
 
     def restrict(self, rows: Rows, proposed: Proposals, asked_logp: Floats) -> None:
         if self._now is None:
             return
         given = self._now[rows.sentences]
-        numbers = np.flatnonzero(given != FREE)
+        proposed.logp[given == EOS] = -np.inf
+        numbers = np.flatnonzero((given != FREE) & (given != EOS))
         given = given[numbers]
         proposed.logp[numbers] = -np.inf
         proposed.pieces[numbers, 0] = given
