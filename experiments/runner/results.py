@@ -47,6 +47,8 @@ RESULTS = ROOT / "experiments" / "results"
 TRANSLATING = ("src/alidade/search", "src/alidade/engine", "src/alidade/protection", "src/alidade/text")
 """What decides how a given system translates, and how fast."""
 WITH_TERMS = (*TRANSLATING, "src/alidade/dictionary")
+TUNING = "src/alidade/evaluation/tuning.py"
+"""What decides which settings of the search a system gets."""
 ALIGNING = (*TRANSLATING, "src/alidade/alignment", "src/alidade/aligner.py", "src/alidade/corpus/links.py")
 
 _LIMITS = ("CT2_FORCE_CPU_ISA", "ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY")

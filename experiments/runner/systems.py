@@ -21,6 +21,7 @@ from alidade.errors import AlidadeError
 from alidade.io import hash_file, read_json
 from alidade.model_folder import SEARCH_FILE, WEIGHTS_FILE, copy_model_folder, load_model_folder
 from alidade.training.loop import train
+from runner.results import TUNING, fingerprint
 from runner.settings import EarlierRun, Library, TaskSettings, TranslationRow
 
 
@@ -127,7 +128,7 @@ def _tune(shop: Workshop, stages: StageRunner, task: TaskSettings, folder: Path,
         report: dict[str, Any] = read_json(folder / SEARCH_FILE)
         return report
 
-    inputs = [assembled.fingerprint, *map(hash_file, [*sources, *targets]), shop.tune_sentences]
+    inputs = [assembled.fingerprint, *map(hash_file, [*sources, *targets]), shop.tune_sentences, fingerprint(TUNING)]
     return stages.run("tune", inputs, [folder / SEARCH_FILE], work)
 
 

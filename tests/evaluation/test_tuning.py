@@ -32,6 +32,18 @@ def test_the_best_point_is_found() -> None:
     assert len({trial.settings for trial in trials}) == len(trials)  # no point is tried twice
 
 
+def test_a_ridge_across_both_weights_is_followed() -> None:
+    """The less coverage is worth, the more the alignment weight may be: one of them alone is no better anywhere."""
+
+    def ridge(settings: SearchSettings) -> Trial:
+        off = abs(settings.alignment_weight - (0.4 - 2 * settings.coverage_weight))
+        return Trial(settings, bleu=settings.alignment_weight - 10 * off, ter=0.0)
+
+    start = SearchSettings(coverage_weight=0.15)
+    best = max(try_settings(ridge, start, is_assisted=True, knows_skips=True), key=lambda trial: trial.score).settings
+    assert (best.alignment_weight, best.coverage_weight) == (0.4, 0.0)
+
+
 def test_a_baseline_has_only_its_length_normalisation() -> None:
     trials = list(try_settings(landscape, SearchSettings(), is_assisted=False, knows_skips=False))
     assert {trial.settings.alignment_weight for trial in trials} == {1.0}

@@ -4,16 +4,18 @@ BLEU minus TER decides, not BLEU alone: of which setting is better on a few hund
 one is better on others (experiments/LOG.md, "What to tune for").
 
 Only the ratio of the weights matters to the search, so the lexical model's stays at one. Coordinate search: the
-alignment weight first, then the length normalisation, then the weight of coverage, then the neighbours of the first and
-the last again; every point is translated by the real search. What is best is saved in the model folder, where
-translating finds it. A model for several kinds of text is tuned on a set of each: the mean over the sets decides, so
-that long sentences do not outvote short ones.
+alignment weight first, then the length normalisation, then the weight of coverage. The first and the last depend on
+each other, since both say what a position is worth: so the neighbours of the best point in both at once, until none is
+better. Every point is translated by the real search. What is best is saved in the model folder, where translating finds
+it. A model for several kinds of text is tuned on a set of each: the mean over the sets decides, so that long sentences
+do not outvote short ones.
 """
 
 from __future__ import annotations
 
+import itertools
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -37,6 +39,7 @@ AS_GOOD = 0.5
 """What is within so much of the best on a few hundred sentences is as good on others (experiments/LOG.md). Of such
 settings the one with the highest alignment weight is taken: words point more surely there (tags follow them), and fewer
 positions are tried."""
+IN_ORDER = ("alignment_weight", "length_normalisation", "coverage_weight")
 START_OF_COVERAGE = 0.15
 """Where the search begins: without coverage the best alignment weight is another one, and not the best of all."""
 
@@ -128,21 +131,25 @@ def try_settings(
     tried: dict[SearchSettings, Trial] = {}
     start_of_coverage = (start.coverage_weight or START_OF_COVERAGE) if knows_skips else 0.0
     best = start.model_copy(update={"lexical_weight": 1.0, "coverage_weight": start_of_coverage})
-    axes: list[tuple[str, Sequence[float]]] = [("length_normalisation", LENGTH_NORMALISATIONS)]
-    if is_assisted:
-        axes = [("alignment_weight", ALIGNMENT_WEIGHTS), *axes]
+    weights: dict[str, Sequence[float]] = {"alignment_weight": ALIGNMENT_WEIGHTS} if is_assisted else {}
     if knows_skips:
-        axes.append(("coverage_weight", COVERAGE_WEIGHTS))
-    seen: set[str] = set()
-    for name, values in [*axes, *[axis for axis in axes if axis[0].endswith("_weight")]]:
-        near = _neighbours(values, getattr(best, name)) if name in seen else values
-        seen.add(name)
-        for value in near:
-            settings = best.model_copy(update={name: value})
+        weights["coverage_weight"] = COVERAGE_WEIGHTS
+    axes = weights | {"length_normalisation": LENGTH_NORMALISATIONS}
+
+    def try_new(points: Iterable[SearchSettings]) -> Iterator[Trial]:
+        for settings in points:
             if settings not in tried:
                 tried[settings] = try_(settings)
                 yield tried[settings]
+
+    for name in [name for name in IN_ORDER if name in axes]:
+        yield from try_new([best.model_copy(update={name: value}) for value in axes[name]])
         best = max(tried.values(), key=lambda trial: trial.score).settings
+    before = None
+    while best != before:
+        near = [[(name, value) for value in _neighbours(weights[name], getattr(best, name))] for name in weights]
+        yield from try_new([best.model_copy(update=dict(point)) for point in itertools.product(*near)])
+        before, best = best, max(tried.values(), key=lambda trial: trial.score).settings
 
 
 def spread_evenly(items: Sequence[Item], most: int) -> list[Item]:
