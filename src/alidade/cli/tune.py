@@ -27,7 +27,7 @@ def tune(
     """Pick the weights of the alignment model and of coverage, and the length normalisation, on dev data.
 
     Translates the dev sentences with some two dozen settings, takes those with the best BLEU minus TER (of those
-    within 0.2 of it, the highest alignment weight: links are surer) and saves them in the model folder's search.json,
+    within 0.5 of it, the highest alignment weight: links are surer) and saves them in the model folder's search.json,
     where `alidade translate` finds them. Example:
 
         alidade tune --model run/system --source dev.en --target dev.de
