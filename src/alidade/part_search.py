@@ -73,7 +73,7 @@ class PartSearch:
         again = [number for number, part in enumerate(parts) if drafts[number].disobeyed(part.matches)]
         disobeying = [replace(parts[number], draft=drafts[number]) for number in again]
         searched = self._search_parts(disobeying, num_best, beam_size)
-        restricted = iter(self._with_amended_drafts(disobeying, searched))
+        restricted = iter(self._with_amended_drafts(disobeying, searched, num_best))
         return [
             next(restricted) if number in again else self._obeying(part, one)
             for number, (part, one) in enumerate(zip(parts, found, strict=True))
@@ -97,37 +97,34 @@ class PartSearch:
         ]
 
     def _with_amended_drafts(
-        self, parts: Sequence[Part], found: Sequence[list[Translation]]
+        self, parts: Sequence[Part], found: Sequence[list[Translation]], num_best: int
     ) -> list[list[Translation]]:
         """What was found with a dictionary, and before it the draft with the same forms in it, if that is better."""
-        amended = [self._amended(part, one[0]) for part, one in zip(parts, found, strict=True)]
-        rivals = iter(self._search_parts([part for part in amended if part is not None], 1, 1))
-        joined = []
-        for part, one in zip(amended, found, strict=True):
-            rival = next(rivals)[0] if part is not None else None
-            if part is not None and part.draft is not None and rival is not None and rival.score > one[0].score:
-                rival = replace(rival, uses=part.draft.uses(part.matches))
-                joined.append([rival, *one][: len(one)])
-            else:
-                joined.append(one)
+        drafts = [self._amended_draft(part, one[0]) for part, one in zip(parts, found, strict=True)]
+        amended = {number: draft for number, draft in enumerate(drafts) if draft is not None}
+        rivals = self._search_parts([replace(parts[number], draft=draft) for number, draft in amended.items()], 1, 1)
+        joined = list(found)
+        for (number, draft), (rival,) in zip(amended.items(), rivals, strict=True):
+            if rival.is_complete and rival.score > found[number][0].score:
+                rival = replace(rival, uses=draft.uses(parts[number].matches))
+                joined[number] = [rival, *found[number]][:num_best]
         return joined
 
-    def _amended(self, part: Part, found: Translation) -> Part | None:
-        """The part with its draft amended by the forms that were found, if that obeys and says something else."""
+    def _amended_draft(self, part: Part, found: Translation) -> Draft | None:
+        """A part's draft with the forms that were found, if that obeys and says something else than was found."""
         if part.draft is None or not self.system.lexical.is_assisted:
             return None
         path = tuple(zip(found.target.ids, found.positions, strict=True))
-        amended = part.draft.amended(
-            part.matches, {use.match: path[use.pieces.start : use.pieces.stop] for use in found.uses}
-        )
+        forms = {use.match: path[use.pieces.start : use.pieces.stop] for use in found.uses}
+        amended = part.draft.amended(part.matches, forms)
         if amended is None or amended == path:
             return None
         ids, positions = zip(*amended, strict=True)
         draft = Draft(self.model.target_subwords.decode(ids), positions)
-        is_sound = _has_pairs(part.source) or not _has_pairs(draft.target)
-        if not is_sound or draft.disobeyed(part.matches) or ids[: len(part.prefix)] != part.prefix:
+        has_new_pairs = _has_pairs(draft.target) and not _has_pairs(part.source)
+        if has_new_pairs or draft.disobeyed(part.matches) or ids[: len(part.prefix)] != part.prefix:
             return None
-        return replace(part, draft=draft)
+        return draft
 
     def _search_parts(self, parts: Sequence[Part], num_best: int, beam_size: int) -> list[list[Translation]]:
         found = map_batches(
