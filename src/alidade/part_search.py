@@ -159,11 +159,13 @@ class PartSearch:
         num_kept = part.draft.num_kept(part.matches, part.source)
         if num_kept <= len(part.prefix):
             return request
-        is_whole = num_kept == len(part.draft.positions)
+        ids, positions = part.draft.target.ids[:num_kept], part.draft.positions[:num_kept]
+        if num_kept == len(part.draft.positions):
+            ids, positions = (*ids, EOS), (*positions, request.end_position)
         return Request(
             part.source.ids,
-            prefix=(*part.draft.target.ids[:num_kept], *([EOS] if is_whole else [])),
-            prefix_positions=(*part.draft.positions[:num_kept], *([request.end_position] if is_whole else [])),
+            prefix=ids,
+            prefix_positions=positions,
             max_length=request.length_limit(self.settings),
         )
 

@@ -39,7 +39,6 @@ AS_GOOD = 0.5
 """What is within so much of the best on a few hundred sentences is as good on others (experiments/LOG.md). Of such
 settings the one with the highest alignment weight is taken: words point more surely there (tags follow them), and fewer
 positions are tried."""
-IN_ORDER = ("alignment_weight", "length_normalisation", "coverage_weight")
 START_OF_COVERAGE = 0.15
 """Where the search begins: without coverage the best alignment weight is another one, and not the best of all."""
 
@@ -131,10 +130,11 @@ def try_settings(
     tried: dict[SearchSettings, Trial] = {}
     start_of_coverage = (start.coverage_weight or START_OF_COVERAGE) if knows_skips else 0.0
     best = start.model_copy(update={"lexical_weight": 1.0, "coverage_weight": start_of_coverage})
-    weights: dict[str, Sequence[float]] = {"alignment_weight": ALIGNMENT_WEIGHTS} if is_assisted else {}
+    axes: dict[str, Sequence[float]] = {"alignment_weight": ALIGNMENT_WEIGHTS} if is_assisted else {}
+    axes["length_normalisation"] = LENGTH_NORMALISATIONS
     if knows_skips:
-        weights["coverage_weight"] = COVERAGE_WEIGHTS
-    axes = weights | {"length_normalisation": LENGTH_NORMALISATIONS}
+        axes["coverage_weight"] = COVERAGE_WEIGHTS
+    weights = [name for name in axes if name.endswith("_weight")]
 
     def try_new(points: Iterable[SearchSettings]) -> Iterator[Trial]:
         for settings in points:
@@ -142,12 +142,12 @@ def try_settings(
                 tried[settings] = try_(settings)
                 yield tried[settings]
 
-    for name in [name for name in IN_ORDER if name in axes]:
-        yield from try_new([best.model_copy(update={name: value}) for value in axes[name]])
+    for name, values in axes.items():
+        yield from try_new([best.model_copy(update={name: value}) for value in values])
         best = max(tried.values(), key=lambda trial: trial.score).settings
     before = None
     while best != before:
-        near = [[(name, value) for value in _neighbours(weights[name], getattr(best, name))] for name in weights]
+        near = [[(name, value) for value in _neighbours(axes[name], getattr(best, name))] for name in weights]
         yield from try_new([best.model_copy(update=dict(point)) for point in itertools.product(*near)])
         before, best = best, max(tried.values(), key=lambda trial: trial.score).settings
 
