@@ -49,6 +49,28 @@ def test_gradients_pass_gradcheck() -> None:
     assert torch.autograd.gradcheck(lambda f, w, b: token_loss(f, w, b, targets, 0.1).loss, (features, weight, bias))
 
 
+def divergence_by_torch(logits: Tensor) -> Tensor:
+    """KL(p || q) + KL(q || p) of rows 0 and 1, 2 and 3, ..., summed."""
+    p, q = logits[::2].log_softmax(1), logits[1::2].log_softmax(1)
+    return F.kl_div(p, q, reduction="sum", log_target=True) + F.kl_div(q, p, reduction="sum", log_target=True)
+
+
+def test_consistency_adds_the_divergence_of_neighbours_and_its_gradients() -> None:
+    features, weight, bias, targets = output_layer(num_tokens=12)
+    logits = F.linear(features, weight, bias)
+    plain = F.cross_entropy(logits, targets, label_smoothing=0.1, reduction="sum")
+    expected = plain + 5.0 / 2 * divergence_by_torch(logits)
+    actual = token_loss(features, weight, bias, targets, 0.1, consistency=5.0)
+
+    torch.testing.assert_close(actual.loss, expected, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(actual.nll, token_loss(features, weight, bias, targets).nll, rtol=0, atol=0)
+    leaves = [features, weight, bias]
+    expected_gradients = torch.autograd.grad(expected * 0.3, leaves)
+    torch.testing.assert_close(
+        torch.autograd.grad(actual.loss * 0.3, leaves), expected_gradients, rtol=1e-11, atol=1e-11
+    )
+
+
 def test_counts_likelihood_and_correct_tokens() -> None:
     features, weight, bias, targets = output_layer()
     logits = F.linear(features, weight, bias)

@@ -66,3 +66,18 @@ def test_a_frozen_lexical_model_stays_and_does_not_drop_out(lexicon_corpus: Path
     assert all(parameter.grad is None for parameter in joint.lexical.parameters())
     assert not joint.lexical.training
     assert joint.alignment.training
+
+
+def test_with_consistency_a_batch_is_read_twice(lexicon_corpus: Path, batch: Batch) -> None:
+    """Without dropout both readings are the same, so nothing changes; with it they differ, and that costs."""
+    settled, dropping = (system(lexicon_corpus, TRANSFORMER | {"dropout": dropout}, None) for dropout in (0.0, 0.3))
+    once = Objective(settled, {"lexical"}, 0.1).train()(*batch.tensors, batch.num_target_tokens)
+    twice = Objective(settled, {"lexical"}, 0.1, 5.0).train()(*batch.tensors, batch.num_target_tokens)
+    torch.testing.assert_close(twice["lexical"], once["lexical"], rtol=1e-5, atol=1e-4)
+
+    losses = []
+    for consistency in (1e-9, 5.0):
+        torch.manual_seed(1)
+        reading = Objective(dropping, {"lexical"}, 0.1, consistency).train()
+        losses.append(reading(*batch.tensors, batch.num_target_tokens)["lexical"][0])
+    assert losses[1] > losses[0] + 1.0

@@ -38,6 +38,13 @@ class Batch:
         source, target_in, target_out, positions, previous_positions = (tensor.to(device) for tensor in self.tensors)
         return Batch(source, target_in, target_out, positions, previous_positions, self.num_target_tokens)
 
+    def twice(self) -> Batch:
+        """Each sentence pair a second time, after all of them."""
+        source, target_in, target_out, positions, previous_positions = (
+            torch.cat([tensor, tensor]) for tensor in self.tensors
+        )
+        return Batch(source, target_in, target_out, positions, previous_positions, 2 * self.num_target_tokens)
+
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         """All tensors in their order."""

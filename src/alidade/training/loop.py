@@ -84,7 +84,9 @@ class Trainer:
         self.is_rounding = self.settings.precision == "bfloat16" and fabric.device.type == "cpu"
         if self.is_rounding:
             round_factors(self.system, torch.bfloat16)
-        objective = Objective(self.system, _trained_roles(config), self.settings.label_smoothing)
+        objective = Objective(
+            self.system, _trained_roles(config), self.settings.label_smoothing, self.settings.consistency
+        )
         trained = [parameter for parameter in objective.parameters() if parameter.requires_grad]
         optimizer = torch.optim.AdamW(
             trained, betas=self.settings.adam_betas, weight_decay=self.settings.weight_decay, fused=True

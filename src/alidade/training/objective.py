@@ -16,6 +16,9 @@ With smoothing s, the loss of a token with logits z and target t is (1 - s) * nl
 so the log-sum-exp, the target's logit and the mean logit are enough. The mean logit is linear in the features:
 it is one product with the mean row of the weight.
 
+With `training.consistency` (R-Drop, Liang et al. 2021) every batch is read twice, and dropout makes two predictions p
+and q of each token. To the mean of both losses comes half of consistency * (KL(p || q) + KL(q || p)) / 2.
+
 Dimensions: N real target tokens, D width of the features, V classes.
 """
 
@@ -45,11 +48,14 @@ SMALLEST_CHUNK = 512
 class Objective(nn.Module):
     """The losses of some roles of a system; the others are frozen."""
 
-    def __init__(self, system: System, roles: Collection[Role], label_smoothing: float) -> None:
+    def __init__(
+        self, system: System, roles: Collection[Role], label_smoothing: float, consistency: float = 0.0
+    ) -> None:
         super().__init__()
         self.system = system
         self.trained_roles = tuple(role for role in system.roles if role in roles)
         self.label_smoothing = label_smoothing
+        self.consistency = consistency
         for role, model in system.roles.items():
             if role not in roles:
                 model.requires_grad_(False)
@@ -68,22 +74,33 @@ class Objective(nn.Module):
         batch: the fields of a `Batch`. Fabric walks through the arguments and results of modules, and does not
         accept frozen dataclasses there.
         """
-        sums = role_losses(self.system, Batch(*batch), self.trained_roles, self.label_smoothing)
-        return {role: torch.stack([loss.loss, loss.nll, loss.num_correct]) for role, loss in sums.items()}
+        once = Batch(*batch)
+        read = once.twice() if self.consistency else once
+        sums = role_losses(self.system, read, self.trained_roles, self.label_smoothing, self.consistency)
+        times = read.num_target_tokens / once.num_target_tokens
+        return {role: torch.stack([loss.loss, loss.nll, loss.num_correct]) / times for role, loss in sums.items()}
 
 
 def role_losses(
-    system: System, batch: Batch, roles: Collection[Role], label_smoothing: float = 0.0
+    system: System, batch: Batch, roles: Collection[Role], label_smoothing: float = 0.0, consistency: float = 0.0
 ) -> dict[Role, TokenLoss]:
-    """The loss of each of these roles on a batch."""
+    """The loss of each of these roles on a batch; with consistency, one that holds each sentence pair twice."""
     losses: dict[Role, TokenLoss] = {}
     for role, features in system(batch, roles).items():
         model: Any = system.roles[role]
         output: Linear = model.output
         if torch.is_grad_enabled():
             features = features.to(output.factors)
-        losses[role] = token_loss(features, output.weight, output.bias, model.targets(batch), label_smoothing)
+        targets = model.targets(batch)
+        if consistency:
+            features, targets = _side_by_side(features), _side_by_side(targets)
+        losses[role] = token_loss(features, output.weight, output.bias, targets, label_smoothing, consistency)
     return losses
+
+
+def _side_by_side(x: Tensor) -> Tensor:
+    """The two readings of each token next to each other, where the second reading stood after the first: (2N, ...)."""
+    return torch.stack(x.chunk(2), dim=1).flatten(0, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +150,19 @@ def figures_of(tallies: Mapping[Role, Tally]) -> dict[str, float]:
 
 
 def token_loss(
-    features: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float = 0.0
+    features: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    targets: Tensor,
+    smoothing: float = 0.0,
+    consistency: float = 0.0,
 ) -> TokenLoss:
     """The loss of predicting `targets` (N,) from `features` (N, D) by an output layer of V classes.
 
-    weight: (V, D). bias: (V,), or None. Without gradients enabled, none are computed.
+    weight: (V, D). bias: (V,), or None. consistency: how much it costs if rows 0 and 1, 2 and 3, ... predict otherwise.
+    Without gradients enabled, none are computed.
     """
-    loss, nll, num_correct = _SmoothedCrossEntropy.apply(features, weight, bias, targets, smoothing)  # type: ignore[no-untyped-call]  # torch has no types for it
+    loss, nll, num_correct = _SmoothedCrossEntropy.apply(features, weight, bias, targets, smoothing, consistency)  # type: ignore[no-untyped-call]  # torch has no types for it
     return TokenLoss(loss, nll, num_correct)
 
 
@@ -148,13 +171,19 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float
+        ctx: Any,
+        features: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        targets: Tensor,
+        smoothing: float,
+        consistency: float,
     ) -> tuple[Tensor, Tensor, Tensor]:
         layer = _OutputLayer(features.detach(), weight.detach(), None if bias is None else bias.detach())
         gradients = _Gradients(layer, smoothing) if any(ctx.needs_input_grad) else None
         sums = torch.zeros(3, dtype=weight.dtype, device=weight.device)
         for rows in _chunks(*layer.shape):
-            sums += _chunk_loss(layer, rows, targets[rows], smoothing, gradients)
+            sums += _chunk_loss(layer, rows, targets[rows], smoothing, consistency, gradients)
         if gradients is not None:
             gradients.add_uniform_part()
             ctx.save_for_backward(gradients.features, gradients.weight, gradients.bias)
@@ -166,7 +195,7 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad_loss: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         features, weight, bias = ctx.saved_tensors
-        return features * grad_loss, weight * grad_loss, None if bias is None else bias * grad_loss, None, None
+        return features * grad_loss, weight * grad_loss, None if bias is None else bias * grad_loss, None, None, None
 
 
 class _OutputLayer:
@@ -241,11 +270,17 @@ def _is_quick(x: Tensor) -> bool:
 
 
 def _chunk_loss(
-    layer: _OutputLayer, rows: slice, targets: Tensor, smoothing: float, gradients: _Gradients | None
+    layer: _OutputLayer,
+    rows: slice,
+    targets: Tensor,
+    smoothing: float,
+    consistency: float,
+    gradients: _Gradients | None,
 ) -> Tensor:
     """(3,) the sums of a chunk: loss, negative log-likelihood, correct tokens."""
     with torch.autocast(layer.weight.device.type, enabled=False):
         logits = layer.logits(rows)
+        gaps = logits[::2] - logits[1::2] if consistency else None
         targets = targets.unsqueeze(1)
         target_logit = logits.gather(1, targets).squeeze(1)
         largest_logit = logits.amax(1)
@@ -254,16 +289,42 @@ def _chunk_loss(
         normaliser = largest_logit - softmax.amax(1).log()
         nll = normaliser - target_logit
         uniform = normaliser - layer.mean_logit(rows)
+        divergence = nll.new_zeros(())
+        if gaps is not None:
+            divergence = _add_divergence(softmax, gaps, normaliser[::2] - normaliser[1::2], consistency / 2)
         if gradients is not None:
             softmax.scatter_add_(1, targets, softmax.new_full(targets.shape, smoothing - 1))
             gradients.add_chunk(rows, softmax)
         loss = torch.lerp(nll, uniform, smoothing)
         is_correct = (target_logit == largest_logit).to(loss.dtype)
-        return torch.stack([loss.sum(), nll.sum(), is_correct.sum()])
+        return torch.stack([loss.sum() + divergence, nll.sum(), is_correct.sum()])
+
+
+def _add_divergence(softmax: Tensor, gaps: Tensor, shifts: Tensor, factor: float) -> Tensor:
+    """factor * (KL(p || q) + KL(q || p)), summed over pairs of rows p and q of softmax, (2N, V).
+
+    gaps: (N, V), the logits of p less those of q, and used up; shifts: (N,), what log p - log q is less than that. What
+    the divergence adds to the gradient of each logit, factor * (p * (log p - log q - KL(p || q) + 1) - q) for p, is
+    added to softmax, which is to become that gradient: in few steps, since all of them wait for memory.
+    """
+    p, q = softmax[::2], softmax[1::2]
+    of_p = _dot(p, gaps) - shifts
+    of_q = shifts - _dot(q, gaps)
+    gaps *= factor
+    new_p = (gaps + (1 + factor * (1 - of_p - shifts)).unsqueeze(1)).mul_(p).sub_(q, alpha=factor)
+    torch.sub((1 + factor * (1 - of_q + shifts)).unsqueeze(1), gaps, out=gaps)
+    q.mul_(gaps).sub_(p, alpha=factor)
+    p.copy_(new_p)
+    return factor * (of_p.sum() + of_q.sum())
+
+
+def _dot(x: Tensor, y: Tensor) -> Tensor:
+    """(N,) the products of rows of x and y, (N, V)."""
+    return torch.bmm(x.unsqueeze(1), y.unsqueeze(2)).flatten()
 
 
 def _chunks(num_rows: int, num_classes: int) -> list[slice]:
-    size = max(SMALLEST_CHUNK, CHUNK_LOGITS // num_classes)
+    size = max(SMALLEST_CHUNK, CHUNK_LOGITS // num_classes) // 2 * 2  # pairs of rows stay together
     return [slice(start, start + size) for start in range(0, num_rows, size)]
 
 
