@@ -214,7 +214,11 @@ class PartSearch:
         """All entries are wanted, or those whose words the draft translates."""
         required = range(len(matches)) if self.must_use_all else draft.translated(matches)
         return SentenceRules(
-            draft.with_capitals(matches), self.borders(), required, draft.replaced(matches, self.borders())
+            draft.with_capitals(matches),
+            self.borders(),
+            required,
+            draft.replaced(matches, self.borders()),
+            draft.unsaid(matches),
         )
 
     def _read(self, part: Part, result: SearchResult | None) -> list[Translation]:

@@ -148,6 +148,15 @@ def test_the_form_that_a_draft_has_for_an_entry_does_not_begin_elsewhere_either(
     assert twice.replaced([obeyed, disobeyed], BORDERS) == {target.ids[0]}, "it has another one"
 
 
+def test_forms_that_a_draft_does_not_have_not_even_inside_a_word() -> None:
+    """To rule out the pieces of one that it has, in a longer word, say, would rule out that word."""
+    draft = Draft(encode("ba be bibobu", pieces_a_word=1), (1, 2, 3))
+    ba, bibobu = draft.target.ids[0], draft.target.ids[2]
+    new, said, inside = [Form(text, (piece,), (0,)) for text, piece in (("bo", 7), ("ba", ba), ("bi", bibobu))]
+    forms = [(new,), (said, new), (inside,)]
+    assert draft.unsaid([replace(match(word), forms=forms[word]) for word in range(3)]) == [new]
+
+
 def test_a_compound_with_an_entrys_form_would_say_it_twice() -> None:
     """As in "black and white", "alb-negru", of which little attends to "white"."""
     target = replace(encode("xx alb-negru", 1), pieces=("xx", "alb", "-negru"), ids=(7, 8, 9), word_of_piece=(0, 1, 1))

@@ -221,6 +221,16 @@ def test_the_word_that_a_match_replaces_does_not_begin_elsewhere() -> None:
     assert rules.rule(State(), 2).pieces == (10,)
 
 
+def test_a_form_that_nothing_else_would_write_is_its_own_matchs_alone() -> None:
+    one = match(range(2, 3), (10, 101))
+    rules = SentenceRules([one], BORDERS, unsaid=one.forms)
+    begun = rules.advance(INITIAL, 10, place=0)
+    assert rules.rule(begun, 4).banned == (101,)
+    assert rules.rule(INITIAL, 4).banned == ()
+    state = write(rules, INITIAL, (2, 10), (2, 101))
+    assert state.uses == (Use(0, range(2)),)
+
+
 def test_no_word_of_a_forms_stem_is_written_just_before_its_place(target_subwords: Subwords) -> None:
     """At an article's position: "der starke stark"."""
     borders = WordBorders.of(target_subwords)

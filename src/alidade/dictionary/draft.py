@@ -272,6 +272,20 @@ class Draft:
                 firsts[True].update(borders.same_stem(word.text))
         return frozenset(firsts[True] - firsts[False])
 
+    def unsaid(self, matches: Sequence[Match]) -> list[Form]:
+        """The forms of matches of which it has none, not even as a part of other words."""
+        forms_of = [[form for form in match.forms if self._has(form)] for match in matches]
+        return [form for match, said in zip(matches, forms_of, strict=True) if not said for form in match.forms]
+
+    def _has(self, form: Form) -> bool:
+        """Whether a form's pieces stand in it side by side."""
+        ids = self.target.ids
+        return any(
+            ids[start : start + len(pieces)] == pieces
+            for pieces in (form.after_space, form.glued)
+            for start in range(len(ids) - len(pieces) + 1)
+        )
+
     def _compounds_with(self, matches: Sequence[Match]) -> set[int]:
         """The words that point at a disobeyed match and have its form for a part, as "alb-negru" has "alb".
 

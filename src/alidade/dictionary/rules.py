@@ -180,8 +180,10 @@ class SentenceRules:
         borders: WordBorders,
         required: Collection[int] = (),
         replaced: frozenset[int] = frozenset(),
+        unsaid: Sequence[Form] = (),
     ) -> None:
-        """required: the matches that must be used; replaced: pieces that begin words which the matches replace."""
+        """required: the matches that must be used; replaced: pieces that begin words which the matches replace; unsaid:
+        forms that only their own matches write, since nothing else would."""
         self.matches = tuple(matches)
         self.required = frozenset(required)
         self._replaced = tuple(sorted(replaced))
@@ -208,7 +210,9 @@ class SentenceRules:
             forbidden = [pieces for form in match.forbidden for pieces in (form.after_space, form.glued)]
             for position in match.positions if forbidden else ():
                 self._forbidden_at.setdefault(position, []).extend(forbidden)
-        self._forbidden_beginnings = _beginnings([form for forms in self._forbidden_at.values() for form in forms])
+        self._unsaid = [pieces for form in unsaid for pieces in (form.after_space, form.glued)]
+        forbidden_somewhere = [form for forms in self._forbidden_at.values() for form in forms]
+        self._forbidden_beginnings = _beginnings([*self._unsaid, *forbidden_somewhere])
 
     def _same_stem(self, match: Match) -> Pieces:
         """Pieces that begin words of a form's stem."""
@@ -279,6 +283,7 @@ class SentenceRules:
         banned = _ends_of(self._sequences[match], state.echo) if match is not None else self._replaced
         if position is not None and match is None:
             banned += self._echoes_at.get(position, ())
+        banned += _ends_of(self._unsaid, state.echo)
         if position in self._forbidden_at:
             banned += _ends_of(self._forbidden_at[position], state.echo)
         if state.has_just_used:
@@ -289,7 +294,7 @@ class SentenceRules:
     def advance(self, state: State, word: int, *, place: int, begun: tuple[int, ...] = ()) -> State:
         """The state after a word, the target's piece number `place`; `begun` has the matches one of which it begins."""
         is_glued = word in self.borders.glueing
-        if state is INITIAL and not begun and not is_glued and not self._forbidden_at:  # nearly always
+        if state is INITIAL and not begun and not is_glued and not self._forbidden_beginnings:  # nearly always
             return state
         if state.under_way is not None:
             written = (*state.written, word)
@@ -379,7 +384,7 @@ class SentenceRules:
 
     def _echo(self, state: State, word: int) -> Pieces:
         """The longest end of what is written that begins a form which is not to be written: used or forbidden."""
-        if not state.uses and not self._forbidden_at:
+        if not state.uses and not self._forbidden_beginnings:
             return ()
         beginnings = [self._forbidden_beginnings, *[self._beginnings[use.match] for use in state.uses]]
         pieces = (*state.echo, word)

@@ -14,6 +14,7 @@ words, only the entry's forms may be written there, and:
   without it, and then again.
 - *Used means done.* Source words whose entry was written, and those that go with them, are not looked at again; a form
   once begun is completed, at its own words, and is a word of its own: nothing that would go on with it may follow.
+- *At its own place.* A form that the translation without the dictionary has nowhere is written for its own entry alone.
 - *Not twice in a row.* After a form no word of its stem follows: what an entry leaves untold elsewhere, a neighbour
   would say again. And a hypothesis that has just written an entry's form from other words, and would now be held to the
   entry, has used it: "textului" for "text" of "output text", with output = text. If it need not yet, it may not now.
