@@ -44,7 +44,13 @@ from alidade.io import hash_file, read_json, write_json
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "experiments" / "results"
 
-TRANSLATING = ("src/alidade/search", "src/alidade/engine", "src/alidade/protection", "src/alidade/text")
+TRANSLATING = (
+    "src/alidade/search",
+    "src/alidade/engine",
+    "src/alidade/protection",
+    "src/alidade/text",
+    "src/alidade/part_search.py",
+)
 """What decides how a given system translates, and how fast."""
 WITH_TERMS = (*TRANSLATING, "src/alidade/dictionary")
 TUNING = "src/alidade/evaluation/tuning.py"
