@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from server.running import Running
 from stories.desk import FRAME, Desk, busy_time
@@ -77,6 +77,73 @@ def test_a_catalogue_is_translated_reviewed_and_fetched(files: Desk, tmp_path: P
     assert f'msgid "Save the picture"\nmsgstr "{corrected}"' in result
     assert 'msgid "Close the window"\nmsgstr "Închideți geamul"' in result
     assert result.count("#, fuzzy") == 1  # what nobody has looked at
+
+
+def hold_back_the_first(page: Page, address: str) -> list[Route]:
+    """The next question that the page asks of an address, as soon as it has; later ones are answered."""
+    held: list[Route] = []
+    page.route(address, lambda route: route.continue_() if held else held.append(route))
+    return held
+
+
+def release(page: Page, held: list[Route]) -> None:
+    while not held:
+        page.wait_for_timeout(20)
+    held[0].continue_()
+
+
+def test_what_is_written_stays_when_an_answer_comes_late(files: Desk, tmp_path: Path) -> None:
+    """The links of the translation that was there are asked for when a segment opens, and they bring its text along."""
+    path = tmp_path / "messages.po"
+    path.write_text(catalogue(["Close the window"]), encoding="utf-8")
+    table = upload(files, path)
+    held = hold_back_the_first(files.page, "**/api/align")
+    table.get_by_role("row").first.click()
+    files.page.get_by_role("button", name="Edit as text").click()
+    field = table.get_by_role("textbox", name="Translation")
+    with files.page.expect_response("**/api/align"):
+        field.fill("Închideți geamul")
+    release(files.page, held)
+    files.page.wait_for_timeout(500)  # for what may be shown now
+    expect(field).to_have_value("Închideți geamul")
+    field.press("Control+Enter")
+    expect(table.get_by_role("row").first).to_contain_text("Închideți geamul")
+
+
+def test_what_is_written_stays_when_a_term_is_given(files: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "messages.po"
+    path.write_text(catalogue(["Close the window"]), encoding="utf-8")
+    table = upload(files, path)
+    table.get_by_role("row").first.click()
+    files.page.get_by_role("button", name="Edit as text").click()
+    field = table.get_by_role("textbox", name="Translation")
+    field.fill("Închideți imediat")
+    files.page.get_by_role("button", name="Always translate as").click()
+    dialogue = files.page.get_by_role("dialog")
+    dialogue.get_by_label("English").fill("window")
+    dialogue.get_by_label("Romanian").fill("geamul")
+    with files.page.expect_response("**/api/align"):
+        dialogue.get_by_role("button", name="Save").click()
+    files.page.wait_for_timeout(500)  # for what may be shown now
+    expect(field).to_have_value("Închideți imediat")
+
+
+def test_a_correction_that_is_saved_at_once_is_saved_whole(files: Desk, tmp_path: Path) -> None:
+    """Its rest is still being translated."""
+    path = tmp_path / "messages.po"
+    path.write_text(catalogue(["Open the file and close the window"]), encoding="utf-8")
+    table = upload(files, path)
+    table.get_by_role("row").first.click()
+    words = table.get_by_role("group", name="Translation").get_by_role("button")
+    held = hold_back_the_first(files.page, "**/api/translate")
+    words.first.click()
+    own = files.page.get_by_role("dialog").get_by_role("textbox")
+    own.fill("Deschideți")
+    own.press("Enter")
+    files.page.get_by_role("button", name="Save", exact=True).click()
+    release(files.page, held)
+    expect(table.get_by_role("row").first).to_contain_text("reviewed")
+    assert "Deschideți " in fetch(files, tmp_path / "result.po")
 
 
 def test_a_file_is_translated_again_with_a_new_term(files: Desk, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 // A segment of a file, open: the same words, alternatives and corrections as in a text, or plain writing.
 import { html, debounce, useEffect, useMemo, useRef, useState, useWatched } from "./base.js";
-import { ask, send, pair } from "./api.js";
+import { ask, send, pair, wasStopped } from "./api.js";
 import { t } from "./i18n.js";
 import { LinkedText, prepare } from "./words.js";
 import { LinkedField } from "./text.js";
@@ -17,13 +17,32 @@ function benchFor(source, target) {
   return bench;
 }
 
-const align = async (source, target) => prepare(await ask("/api/align", { ...pair(), source, target }));
+const align = async (source, target, options) => prepare(await ask("/api/align", { ...pair(), source, target }, options));
 
+const prefixOf = (bench) => bench.corrections.get(bench.sentences[0].text)?.prefix;
+
+/** What a translation links, or the rest of a correction, or a translation where there is none. Writing stops it, for it
+    would bring the old text back. */
 async function fillIn(bench, target) {
   const [sentence] = bench.sentences;
-  if (target.trim()) bench.answers.set(bench.key(sentence.text), await align(sentence.text, target));
-  else await bench.translate([sentence]);
-  bench.changed();
+  const signal = bench.stop();
+  try {
+    if (target.trim() && !prefixOf(bench)) bench.answers.set(bench.key(sentence.text), await align(sentence.text, target, { signal }));
+    else await bench.translate([sentence], signal);
+    bench.changed();
+  } catch (problem) {
+    if (!wasStopped(problem)) throw problem;
+  }
+}
+
+/** The text as it is to be saved: a correction has its rest, which may still be on its way. */
+async function finalText(bench) {
+  const [sentence] = bench.sentences;
+  while (prefixOf(bench) && !bench.answer(sentence)) {
+    await bench.complete();
+    if (bench.error) throw new Error(bench.error);
+  }
+  return bench.answer(sentence)?.text ?? sentence.stale;
 }
 
 /** Whoever writes one segment as text writes the next one so, too. */
@@ -38,18 +57,17 @@ export function SegmentEditor({ document, segment, saved, close }) {
   const [term, setTerm] = useState(null);
   useEffect(() => { box.current.querySelector("textarea, .target .words").focus({ preventScroll: true }); }, [isPlain]);
   useEffect(() => {
-    const all = benches.map((bench, n) => fillIn(bench, segment.targets[n] || ""));
-    Promise.all(all).catch((problem) => setError(problem.message));
+    const showError = (problem) => setError(problem.message);
+    benches.forEach((bench, n) => fillIn(bench, segment.targets[n] || "").catch(showError));
     // A new term changes what the machine has written, and nothing that a person has.
     return terms.changed.watch(() => benches.forEach((bench, n) => {
-      const again = segment.state === "machine" ? bench.translate(bench.sentences) : fillIn(bench, segment.targets[n] || "");
-      again.catch((problem) => setError(problem.message));
+      const kept = segment.state === "machine" ? "" : segment.targets[n] || "";
+      fillIn(bench, bench.sentences[0].written ?? kept).catch(showError);
     }));
   }, []);
-  const textOf = (bench) => bench.answer(bench.sentences[0])?.text ?? bench.sentences[0].stale;
   const save = async (goesOn) => {
     try {
-      const json = { targets: benches.map(textOf) };
+      const json = { targets: await Promise.all(benches.map(finalText)) };
       const response = await send(`/api/documents/${document}/segments/${segment.number}`, { method: "PUT", json });
       saved(await response.json(), goesOn);
     } catch (problem) { setError(problem.message); }
@@ -90,9 +108,10 @@ function Form({ bench, n, isPlain }) {
     bench.changed();
   }), []);
   const write = (text) => {
+    bench.stop();
     bench.corrections = new Map();
     bench.answers.delete(bench.key(sentence.text));
-    sentence.stale = text;
+    sentence.stale = sentence.written = text;
     bench.changed();
     linkSoon(text);
   };
